@@ -1,0 +1,563 @@
+"""PyTorch peer of the benchmark: inverse autoregressive flows with CoSMIC masks.
+
+Commands:
+
+    python flow.py [--threads N] [--compile] serve           line protocol on stdin / stdout
+    python flow.py [--threads N] [--compile] bench CASE      median time of a step
+    python flow.py check                                     correctness checks in float64
+    python flow.py dump OUT.json                             values and gradients of tiny flows
+
+The protocol of `serve`: it prints `ready {...}` and then answers each line it reads:
+
+    prepare CASE    ->  prepared CASE {"parameters": N}      (builds the case, three warm-up steps)
+    step CASE N     ->  times CASE t1 ... tN                 (seconds)
+    release CASE    ->  released CASE
+    quit            ->  (ends)
+
+and `error MESSAGE` when a request cannot be met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+BINS = 10
+MIN_BIN = 1e-3
+MIN_SLOPE = 1e-3
+# softplus(UNIT) + MIN_SLOPE = 1: a raw parameter of zero is the identity.
+UNIT = math.log(math.expm1(1.0 - MIN_SLOPE))
+OUTPUTS = {"affine": 2, "spline": 3 * BINS + 1}
+
+
+def positive(raw: Tensor) -> Tensor:
+    """Maps a raw parameter to a slope above `MIN_SLOPE`; zero gives one."""
+    return F.softplus(raw + UNIT) + MIN_SLOPE
+
+
+# ---------------------------------------------------------------- conditioner
+
+
+class MaskedLinear(nn.Linear):
+    """A linear layer whose weight is multiplied by a fixed 0/1 mask."""
+
+    mask: Tensor
+
+    def __init__(self, mask: Tensor) -> None:
+        super().__init__(mask.shape[1], mask.shape[0])
+        self.register_buffer("mask", mask.to(self.weight.dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight * self.mask, self.bias)
+
+
+class SymbolContext(nn.Module):
+    """One learned row per symbol, holding all injections side by side."""
+
+    def __init__(self, symbols: int, hidden: int, injections: int) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.table = nn.Parameter(0.1 * torch.randn(symbols, injections * hidden))
+
+    def forward(self, symbol: Tensor) -> tuple[Tensor, ...]:
+        return F.embedding(symbol, self.table).split(self.hidden, dim=1)
+
+
+class FeatureContext(nn.Module):
+    """A linear map of dense features, with all injections side by side."""
+
+    def __init__(self, features: int, hidden: int, injections: int) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.linear = nn.Linear(features, injections * hidden)
+
+    def forward(self, features: Tensor) -> tuple[Tensor, ...]:
+        return self.linear(features).split(self.hidden, dim=1)
+
+
+class Block(nn.Module):
+    """A residual block of two masked layers, with the context added between them."""
+
+    def __init__(self, mask: Tensor) -> None:
+        super().__init__()
+        self.linear1 = MaskedLinear(mask)
+        self.linear2 = MaskedLinear(mask)
+
+    def forward(self, h: Tensor, context: Tensor | None) -> Tensor:
+        t = self.linear1(F.relu(h))
+        if context is not None:
+            t = t + context
+        return h + self.linear2(F.relu(t))
+
+
+class Made(nn.Module):
+    """A residual MADE: the outputs of variable `i` depend on variables before `i` only.
+
+    A hidden unit of degree `g` is a function of the first `g` variables, so that a unit of
+    degree 0 sees the context alone.
+    """
+
+    def __init__(
+        self, d: int, hidden: int, blocks: int, outputs: int, context: nn.Module | None
+    ) -> None:
+        super().__init__()
+        variable = torch.arange(d)
+        degree = torch.arange(hidden) * d // hidden
+        self.outputs = outputs
+        self.initial = MaskedLinear(variable[None, :] < degree[:, None])
+        between = degree[:, None] >= degree[None, :]
+        self.blocks = nn.ModuleList(Block(between) for _ in range(blocks))
+        # Rows of the output are variable-major: `outputs` consecutive rows per variable.
+        last = variable.repeat_interleave(outputs)
+        self.output = MaskedLinear(degree[None, :] <= last[:, None])
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+        self.context = context
+
+    def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        """Parameters of shape [batch, d, outputs]."""
+        h = self.initial(x)
+        if self.context is None:
+            injected = (None,) * len(self.blocks)
+        else:
+            first, *injected = self.context(condition)
+            h = h + first
+        for block, context in zip(self.blocks, injected):
+            h = block(h, context)
+        return self.output(h).unflatten(1, (-1, self.outputs))
+
+
+# ----------------------------------------------------------------- transforms
+
+
+def affine(x: Tensor, parameters: Tensor) -> tuple[Tensor, Tensor]:
+    """Shift and scale of each variable; returns the value and the log-derivative."""
+    shift, raw = parameters.unbind(-1)
+    scale = positive(raw)
+    return x * scale + shift, scale.log()
+
+
+def clamp_unit(u: Tensor) -> Tensor:
+    """Keeps float32 away from 0 and 1, where the logit is lost; leaves float64 alone."""
+    return u.clamp(1e-6, 1.0 - 1e-6) if u.dtype == torch.float32 else u
+
+
+def spline(x: Tensor, parameters: Tensor) -> tuple[Tensor, Tensor]:
+    """Monotone rational-quadratic spline of the unit interval, seen through the logit.
+
+    Returns the value and the log-derivative of each variable.
+    """
+    raw_widths, raw_heights, raw_slopes = parameters.split((BINS, BINS, BINS + 1), dim=-1)
+    room = 1.0 - MIN_BIN * BINS
+    widths = MIN_BIN + room * raw_widths.softmax(-1)
+    heights = MIN_BIN + room * raw_heights.softmax(-1)
+    rights, tops = widths.cumsum(-1), heights.cumsum(-1)
+
+    u = clamp_unit(x.sigmoid())
+    # The bin is the number of interior knots at or below u, so it is always a valid one.
+    bin_ = (u.detach()[..., None] >= rights.detach()[..., :-1]).sum(-1, keepdim=True)
+
+    def at(values: Tensor, index: Tensor = bin_) -> Tensor:
+        return values.gather(-1, index).squeeze(-1)
+
+    width, height = at(widths), at(heights)
+    left, bottom = at(rights) - width, at(tops) - height
+    # Two slopes of the eleven are used: gather first, and map only those.
+    slope0, slope1 = positive(at(raw_slopes)), positive(at(raw_slopes, bin_ + 1))
+
+    secant = height / width
+    t = (u - left) / width
+    s = 1.0 - t
+    ts = t * s
+    denominator = secant + (slope0 + slope1 - 2.0 * secant) * ts
+    y = clamp_unit(bottom + height * (secant * t * t + slope0 * ts) / denominator)
+    slope = secant.square() * (slope1 * t * t + 2.0 * secant * ts + slope0 * s * s)
+
+    log_y, log_1y = y.log(), torch.log1p(-y)
+    log_slope = slope.log() - 2.0 * denominator.log()
+    return log_y - log_1y, log_slope + u.log() + torch.log1p(-u) - log_y - log_1y
+
+
+TRANSFORMS: dict[str, Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]] = {
+    "affine": affine,
+    "spline": spline,
+}
+
+
+# ----------------------------------------------------------------------- flow
+
+
+@dataclass
+class Rows:
+    """What a batch of rows is conditioned on; its active variables come first.
+
+    `active` and `reverse` are None when every variable of every row is active.
+    """
+
+    condition: Tensor
+    count: Tensor
+    active: Tensor | None
+    reverse: Tensor | None
+
+    @staticmethod
+    def of(condition: Tensor, count: Tensor, d: int) -> Rows:
+        if bool((count == d).all()):
+            return Rows(condition, count, None, None)
+        position = torch.arange(d).expand(len(count), d)
+        active = position < count[:, None]
+        reverse = torch.where(active, count[:, None] - 1 - position, position)
+        return Rows(condition, count, active, reverse)
+
+
+class GlobalAffine(nn.Module):
+    """One shift and one scale, shared by all active variables."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(()))
+        self.raw_scale = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        scale = positive(self.raw_scale)
+        y = x * scale + self.shift
+        return keep(rows.active, y, x), rows.count * scale.log()
+
+
+def keep(active: Tensor | None, value: Tensor, otherwise: Tensor | float) -> Tensor:
+    """`value` where active, `otherwise` elsewhere."""
+    return value if active is None else torch.where(active, value, otherwise)
+
+
+class Flow(nn.Module):
+    """Autoregressive layers with the active block of each row reversed between them."""
+
+    def __init__(
+        self,
+        kind: str,
+        layers: int,
+        d: int,
+        hidden: int,
+        blocks: int,
+        context: Callable[[int, int], nn.Module],
+    ) -> None:
+        super().__init__()
+        self.transform = TRANSFORMS[kind]
+        self.layers = nn.ModuleList(
+            Made(d, hidden, blocks, OUTPUTS[kind], context(hidden, blocks + 1))
+            for _ in range(layers)
+        )
+        self.final = GlobalAffine() if kind == "spline" else None
+
+    def forward(self, z: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Maps `z` to `theta`; returns it and the log-determinant of each row."""
+        x = z
+        log_det = z.new_zeros(len(z))
+        for number, layer in enumerate(self.layers):
+            if number > 0:
+                x = x.flip(1) if rows.reverse is None else x.gather(1, rows.reverse)
+            y, log_slope = self.transform(x, layer(x, rows.condition))
+            # Selecting results is selecting the identity's parameters, at a lower cost for
+            # the spline and with inactive variables exact to the bit.
+            x = keep(rows.active, y, x)
+            log_det = log_det + keep(rows.active, log_slope, 0.0).sum(1)
+        if self.final is not None:
+            x, log_slope = self.final(x, rows)
+            log_det = log_det + log_slope
+        return x, log_det
+
+
+def loss_of(theta: Tensor, log_det: Tensor, active: Tensor | None) -> Tensor:
+    """Mean over rows of half the squared norm of the active part, less the log-determinant."""
+    return (0.5 * keep(active, theta, 0.0).square().sum(1) - log_det).mean()
+
+
+# ---------------------------------------------------------------------- cases
+
+BATCH = 1024
+SYMBOLS = 128
+FEATURES = 100
+
+
+class Case:
+    """A prepared case: a model, a fixed batch, and what one step of it does."""
+
+    def __init__(self, model: nn.Module, step: Callable[[], object]) -> None:
+        self.parameters = sum(p.numel() for p in model.parameters())
+        self.step = step
+
+    def times(self, steps: int) -> list[float]:
+        """Seconds of each of `steps` steps."""
+        seconds = []
+        for _ in range(steps):
+            start = time.perf_counter()
+            self.step()
+            seconds.append(time.perf_counter() - start)
+        return seconds
+
+
+def training(flow: Flow, z: Tensor, rows: Rows, compiled: bool) -> Case:
+    """A step is forward, backward and update on the fixed batch."""
+    optimizer = torch.optim.AdamW(
+        flow.parameters(), lr=1e-3, betas=(0.9, 0.999), weight_decay=1e-7, fused=True
+    )
+
+    def objective() -> Tensor:
+        theta, log_det = flow(z, rows)
+        return loss_of(theta, log_det, rows.active)
+
+    run = torch.compile(objective) if compiled else objective
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        run().backward()
+        optimizer.step()
+
+    return Case(flow, step)
+
+
+def symbol_case(
+    kind: str, layers: int, blocks: int, hidden: int, models: bool, compiled: bool
+) -> Case:
+    """Eight variables; a symbol is a subset of seven, and the intercept is always in."""
+    d = 8
+    flow = Flow(kind, layers, d, hidden, blocks, lambda h, n: SymbolContext(SYMBOLS, h, n))
+    symbol = torch.randint(SYMBOLS, (BATCH,))
+    size = 1 + (symbol[:, None] >> torch.arange(d - 1) & 1).sum(1)
+    count = size if models else torch.full_like(size, d)
+    return training(flow, torch.randn(BATCH, d), Rows.of(symbol, count, d), compiled)
+
+
+def feature_case(compiled: bool) -> Case:
+    """540 variables under 100 features, of which a uniform number is active."""
+    d = 540
+    flow = Flow("affine", 5, d, 128, 5, lambda h, n: FeatureContext(FEATURES, h, n))
+    features = torch.randint(2, (BATCH, FEATURES)).float()
+    count = torch.randint(d + 1, (BATCH,))
+    return training(flow, torch.randn(BATCH, d), Rows.of(features, count, d), compiled)
+
+
+def sample_words(made: Callable[[Tensor], Tensor], words: int, d: int) -> Tensor:
+    """Draws 0/1 words, with one full pass of the network per variable."""
+    x = torch.zeros(words, d)
+    for i in range(d):
+        # The network reads bits as -1 and 1; those not drawn yet are masked out.
+        logit = made(2.0 * x - 1.0)[:, i, 0]
+        x[:, i] = torch.bernoulli(logit.sigmoid())
+    return x
+
+
+def sampling_case(compiled: bool) -> Case:
+    """A step samples a batch of words of 54 bits."""
+    d = 54
+    made = Made(d, 128, 6, 1, None)
+    run = torch.compile(made) if compiled else made
+    return Case(made, torch.no_grad()(lambda: sample_words(run, BATCH, d)))
+
+
+CASES: dict[str, Callable[[bool], Case]] = {
+    "a": lambda compiled: symbol_case("spline", 4, 6, 512, False, compiled),
+    "a-models": lambda compiled: symbol_case("spline", 4, 6, 512, True, compiled),
+    "b": lambda compiled: symbol_case("affine", 5, 5, 16, False, compiled),
+    "b-models": lambda compiled: symbol_case("affine", 5, 5, 16, True, compiled),
+    "c": feature_case,
+    "made-sample": sampling_case,
+}
+
+
+def prepare(name: str, compiled: bool) -> Case:
+    """Builds a case from a fixed seed and warms it up."""
+    if name not in CASES:
+        raise ValueError(f"unknown case {name}; known: {' '.join(CASES)}")
+    torch.manual_seed(0)
+    case = CASES[name](compiled)
+    case.times(3)
+    return case
+
+
+# ------------------------------------------------------------------- commands
+
+
+def serve(compiled: bool) -> None:
+    """Answers requests on stdin until `quit` or its end."""
+    cases: dict[str, Case] = {}
+
+    def answer(request: list[str]) -> str:
+        match request:
+            case ["prepare", name]:
+                cases[name] = prepare(name, compiled)
+                return f"prepared {name} {json.dumps({'parameters': cases[name].parameters})}"
+            case ["step", name, steps]:
+                if name not in cases:
+                    raise ValueError(f"case {name} is not prepared")
+                seconds = cases[name].times(int(steps))
+                return " ".join(["times", name, *(f"{s:.9f}" for s in seconds)])
+            case ["release", name]:
+                if cases.pop(name, None) is None:
+                    raise ValueError(f"case {name} is not prepared")
+                # The closures of a case form cycles with its model.
+                gc.collect()
+                return f"released {name}"
+            case _:
+                raise ValueError(f"cannot read request: {' '.join(request)}")
+
+    print(f"ready {json.dumps({'torch': torch.__version__})}", flush=True)
+    for line in sys.stdin:
+        request = line.split()
+        if request == ["quit"]:
+            break
+        try:
+            print(answer(request), flush=True)
+        except Exception as error:  # whatever fails, the other side needs its one line
+            print("error", " ".join(str(error).split()), flush=True)
+
+
+def bench(name: str, steps: int, compiled: bool) -> None:
+    """Prints the median time of a step."""
+    case = prepare(name, compiled)
+    seconds = case.times(steps)
+    print(
+        f"{name}: median {1e3 * statistics.median(seconds):.3f} ms, "
+        f"least {1e3 * min(seconds):.3f} ms, of {steps} steps; {case.parameters} parameters"
+    )
+
+
+def tiny(kind: str) -> tuple[Flow, Tensor, Rows]:
+    """A small float64 flow with every parameter random, and a row of each size."""
+    torch.manual_seed(1)
+    d = 3
+    flow = Flow(kind, 3, d, 5, 2, lambda h, n: SymbolContext(4, h, n)).double()
+    for parameter in flow.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    z = torch.randn(4, d, dtype=torch.float64)
+    return flow, z, Rows.of(torch.tensor([2, 0, 3, 1]), torch.arange(4), d)
+
+
+def one_row(rows: Rows, r: int, d: int) -> Rows:
+    """Row `r` alone."""
+    return Rows.of(rows.condition[r : r + 1], rows.count[r : r + 1], d)
+
+
+def check() -> None:
+    """Checks structure and log-determinants against Jacobians; raises on a failure."""
+    for kind in TRANSFORMS:
+        flow, z, rows = tiny(kind)
+        d = z.shape[1]
+        theta, log_det = flow(z, rows)
+
+        for r, count in enumerate(rows.count.tolist()):
+            assert torch.equal(theta[r, count:], z[r, count:]), "an inactive variable moved"
+            alone = one_row(rows, r, d)
+            assert torch.allclose(flow(z[r : r + 1], alone)[0], theta[r : r + 1], atol=1e-13)
+            jacobian = torch.autograd.functional.jacobian(
+                lambda x, alone=alone: flow(x[None], alone)[0][0], z[r]
+            )
+            sign, expected = torch.linalg.slogdet(jacobian)
+            # Each reversal of n variables is a permutation of n // 2 swaps.
+            swaps = (len(flow.layers) - 1) * (count // 2)
+            assert sign == (-1) ** swaps, "orientation"
+            assert torch.allclose(log_det[r], expected, atol=1e-11), "log-determinant"
+            outside = jacobian.clone()
+            outside[:count, :count] = 0.0
+            outside[count:, count:] -= torch.eye(d - count, dtype=z.dtype)
+            assert (outside == 0.0).all(), "active and inactive variables mix"
+
+        for layer in flow.layers:
+            jacobian = torch.autograd.functional.jacobian(
+                lambda x, layer=layer: layer(x[None], rows.condition[:1])[0], z[3]
+            )
+            reads = jacobian.abs().sum(1)
+            lower = torch.ones(d, d, dtype=torch.bool).tril(-1)
+            assert (reads[~lower] == 0.0).all(), "a variable reads itself or a later one"
+            assert (reads[lower] > 0.0).all(), "a variable misses an earlier one"
+
+        parameters = list(flow.parameters())
+        z.requires_grad_()
+        assert torch.autograd.gradcheck(
+            lambda z, *_: loss_of(*flow(z, rows), rows.active), (z, *parameters)
+        )
+        print(f"{kind}: structure, log-determinants and gradients agree")
+
+        torch.manual_seed(2)
+        flow = Flow(kind, 3, d, 5, 2, lambda h, n: SymbolContext(4, h, n))
+        z = torch.randn(4, d)
+        theta, log_det = flow(z, rows)
+        kept = ~rows.active
+        assert torch.equal(theta[kept].view(torch.int32), z[kept].view(torch.int32))
+        assert log_det[0] == 0.0
+        assert log_det.abs().max() < 1e-4, "zero outputs are not the identity"
+        print(f"{kind}: float32 starts at the identity and keeps inactive bits")
+
+
+def dump(path: Path) -> None:
+    """Writes inputs, results and gradients of the tiny flows, as an oracle in float64."""
+    result = {}
+    for kind in TRANSFORMS:
+        flow, z, rows = tiny(kind)
+        z.requires_grad_()
+        theta, log_det = flow(z, rows)
+        loss = loss_of(theta, log_det, rows.active)
+        loss.backward()
+        named = {name.replace("final.", "global."): p for name, p in flow.named_parameters()}
+        result[kind] = {
+            "d": z.shape[1],
+            "hidden": 5,
+            "blocks": 2,
+            "layers": 3,
+            "symbol_count": 4,
+            "outputs": OUTPUTS[kind],
+            "z": z.tolist(),
+            "symbols": rows.condition.tolist(),
+            "d_m": rows.count.tolist(),
+            "theta": theta.tolist(),
+            "logdet": log_det.tolist(),
+            "loss": loss.item(),
+            "parameters": {name: p.tolist() for name, p in named.items()},
+            "gradients": {name: p.grad.tolist() for name, p in named.items()},
+            "gradient_z": z.grad.tolist(),
+        }
+    path.write_text(json.dumps(result))
+
+
+def main() -> None:
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--threads", type=int, help="threads of an operation (default 2)")
+    common.add_argument("--compile", action="store_true", help="use torch.compile")
+    parser = argparse.ArgumentParser(description="PyTorch peer of the benchmark", parents=[common])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("serve", parents=[common], help="answer requests on stdin")
+    command = commands.add_parser("bench", parents=[common], help="time one case")
+    command.add_argument("case", choices=CASES)
+    command.add_argument("--steps", type=int, default=10)
+    commands.add_parser("check", parents=[common], help="check correctness")
+    command = commands.add_parser("dump", parents=[common], help="write values of tiny flows")
+    command.add_argument("out", type=Path)
+    parser.set_defaults(threads=2, compile=False)
+    arguments = parser.parse_args()
+
+    torch.set_num_threads(arguments.threads)
+    torch.set_num_interop_threads(1)
+    match arguments.command:
+        case "serve":
+            serve(arguments.compile)
+        case "bench":
+            bench(arguments.case, arguments.steps, arguments.compile)
+        case "check":
+            check()
+        case "dump":
+            dump(arguments.out)
+
+
+if __name__ == "__main__":
+    main()

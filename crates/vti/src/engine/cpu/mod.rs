@@ -1,0 +1,497 @@
+//! The CPU engine: tiles of 64 rows, explicit registers in the products, threads by `rayon`.
+
+mod lookup;
+mod memory;
+mod optimiser;
+mod product;
+pub mod simd;
+mod spline;
+mod transform;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+use self::memory::{CpuBuffer, CpuMatrix, CpuRows};
+use self::simd::{Instructions, Kernel};
+use super::{
+    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, Real, RowPlan, Table,
+    TableGradient, Transform,
+};
+
+/// Rows per tile: four 512-bit vectors of `f32`.
+pub(crate) const TILE: usize = 64;
+
+/// Work below this many multiply-adds is not worth waking another thread for.
+const WORTH_A_THREAD: usize = 200_000;
+
+/// Computes on this machine's cores.
+///
+/// ```
+/// use vti::engine::{CpuEngine, Engine};
+/// let engine = CpuEngine::<f64>::new(2)?;
+/// let mut buffer = engine.buffer(3);
+/// engine.write(&[3.0, 0.0, 4.0], &mut buffer);
+/// assert_eq!(engine.squared_norm(&buffer), 25.0);
+/// # Ok::<(), vti::engine::cpu::ThreadError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CpuEngine<T> {
+    pool: Option<Arc<ThreadPool>>,
+    instructions: Instructions,
+    precision: std::marker::PhantomData<T>,
+}
+
+/// The threads of an engine could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("could not start {threads} threads: {reason}")]
+pub struct ThreadError {
+    /// How many were asked for.
+    pub threads: usize,
+    /// What the system said.
+    pub reason: String,
+}
+
+impl<T: Real> CpuEngine<T> {
+    /// An engine with threads of its own; `threads` 1 or 0 means the caller's thread alone.
+    pub fn new(threads: usize) -> Result<Self, ThreadError> {
+        if threads <= 1 {
+            return Ok(Self::with_pool(None));
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .map_err(|error| ThreadError { threads, reason: error.to_string() })?;
+        Ok(Self::with_pool(Some(Arc::new(pool))))
+    }
+
+    /// An engine on threads that others may share, or on the caller's thread alone.
+    pub fn with_pool(pool: Option<Arc<ThreadPool>>) -> Self {
+        Self { pool, instructions: Instructions::detect(), precision: std::marker::PhantomData }
+    }
+
+    /// The same engine restricted to other instructions: what tests compare with one another.
+    pub fn with_instructions(mut self, instructions: Instructions) -> Self {
+        self.instructions = instructions;
+        self
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+    }
+
+    /// Whether to spread `work` multiply-adds over threads.
+    fn spread(&self, work: usize) -> bool {
+        self.pool.is_some() && work >= WORTH_A_THREAD
+    }
+
+    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    /// Calls `work(tile, slice)` for each tile of a matrix.
+    fn each_tile(
+        &self,
+        rows: &CpuRows,
+        matrix: &mut CpuMatrix<T>,
+        cost: usize,
+        work: impl Fn(usize, &mut [T]) + Sync + Send,
+    ) {
+        let (tiles, len) = (rows.tiles(), matrix.tile_len());
+        if self.spread(tiles * cost) {
+            self.install(|| {
+                matrix.data.par_chunks_mut(len).take(tiles).enumerate().for_each(|(tile, slice)| work(tile, slice));
+            });
+        } else {
+            for (tile, slice) in matrix.data.chunks_mut(len).take(tiles).enumerate() {
+                work(tile, slice);
+            }
+        }
+    }
+
+    /// Calls `work(tile, slice, slice)` for each tile of two matrices.
+    fn each_tile_pair(
+        &self,
+        rows: &CpuRows,
+        (one, two): (&mut CpuMatrix<T>, &mut CpuMatrix<T>),
+        cost: usize,
+        work: impl Fn(usize, &mut [T], &mut [T]) + Sync + Send,
+    ) {
+        let (tiles, len_one, len_two) = (rows.tiles(), one.tile_len(), two.tile_len());
+        if self.spread(tiles * cost) {
+            self.install(|| {
+                let pairs = one.data.par_chunks_mut(len_one).zip(two.data.par_chunks_mut(len_two));
+                pairs.take(tiles).enumerate().for_each(|(tile, (one, two))| work(tile, one, two));
+            });
+        } else {
+            let pairs = one.data.chunks_mut(len_one).zip(two.data.chunks_mut(len_two));
+            for (tile, (one, two)) in pairs.take(tiles).enumerate() {
+                work(tile, one, two);
+            }
+        }
+    }
+
+    fn run<K: Kernel<T>>(&self, kernel: K) -> K::Output {
+        self.instructions.run(kernel)
+    }
+}
+
+impl<T: Real> Engine for CpuEngine<T> {
+    type Real = T;
+    type Buffer = CpuBuffer<T>;
+    type Matrix = CpuMatrix<T>;
+    type Rows = CpuRows;
+
+    fn buffer(&self, len: usize) -> CpuBuffer<T> {
+        CpuBuffer::zeros(len)
+    }
+
+    fn write(&self, from: &[T], to: &mut CpuBuffer<T>) {
+        to.copy_from_slice(from);
+    }
+
+    fn read(&self, from: &CpuBuffer<T>, to: &mut [T]) {
+        to.copy_from_slice(from);
+    }
+
+    fn matrix(&self, features: usize, rows: usize) -> CpuMatrix<T> {
+        CpuMatrix::zeros(features, rows)
+    }
+
+    fn rows(&self, capacity: usize, max_dim: usize) -> CpuRows {
+        CpuRows::new(capacity, max_dim)
+    }
+
+    fn set_rows(&self, rows: &mut CpuRows, plan: RowPlan<'_>) {
+        rows.set(plan);
+    }
+
+    fn import(&self, rows: &CpuRows, from: &[T], at: Placement, to: &mut CpuMatrix<T>) {
+        self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| lookup::import(rows, tile, from, at, to));
+    }
+
+    fn export(&self, rows: &CpuRows, from: &CpuMatrix<T>, at: Placement, to: &mut [T]) {
+        lookup::export(rows, from, at, to);
+    }
+
+    fn clear(&self, matrix: &mut CpuMatrix<T>) {
+        matrix.data.fill(T::ZERO);
+    }
+
+    fn copy(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+        let len = rows.tiles() * from.features * TILE;
+        to.data[..len].copy_from_slice(&from.data[..len]);
+    }
+
+    fn product(
+        &self,
+        linear: &Linear,
+        parameters: &CpuBuffer<T>,
+        rows: &CpuRows,
+        input: &CpuMatrix<T>,
+        units: Range<usize>,
+        output: Output<'_, CpuMatrix<T>>,
+    ) {
+        let Output { to, accumulate, activation } = output;
+        let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.outputs().max(1);
+        let relu = matches!(activation, Activation::Relu);
+        let tile_product = |tile: usize, to: &mut [T], copy: Option<&mut [T]>| {
+            let units = units.start..units.end.min(linear.outputs.units(rows.tile_dim(tile)));
+            self.run(product::Forward {
+                linear,
+                parameters,
+                units,
+                input: input.tile(tile),
+                output: product::TileOutput { to, accumulate, relu, copy },
+            });
+        };
+        match activation {
+            Activation::ReluInto(copy) => self.each_tile_pair(rows, (to, copy), cost, |tile, to, copy| {
+                tile_product(tile, to, Some(copy));
+            }),
+            _ => self.each_tile(rows, to, cost, |tile, to| tile_product(tile, to, None)),
+        }
+    }
+
+    fn product_input_gradient(
+        &self,
+        linear: &Linear,
+        parameters: &CpuBuffer<T>,
+        rows: &CpuRows,
+        gradient: &CpuMatrix<T>,
+        output: InputGradient<'_, CpuMatrix<T>>,
+    ) {
+        let InputGradient { to, accumulate, gate } = output;
+        self.each_tile(rows, to, TILE * linear.stairs.nonzeros(), |tile, to| {
+            let dim = rows.tile_dim(tile);
+            self.run(product::InputGradient {
+                linear,
+                parameters,
+                outputs: linear.outputs.units(dim),
+                inputs: linear.inputs.units(dim),
+                gradient: gradient.tile(tile),
+                to,
+                accumulate,
+                gate: gate.map(|gate| gate.tile(tile)),
+            });
+        });
+    }
+
+    fn product_weight_gradient(
+        &self,
+        linear: &Linear,
+        rows: &CpuRows,
+        input: &CpuMatrix<T>,
+        gradient: &CpuMatrix<T>,
+        scratch: &mut CpuMatrix<T>,
+        to: &mut CpuBuffer<T>,
+    ) {
+        /// Outputs per task: enough tasks to share out evenly, enough blocks in each to reuse a panel of inputs.
+        const GROUP: usize = 24;
+        let (inputs, outputs) = (linear.stairs.inputs(), linear.stairs.outputs());
+        let stride = self.scratch_features(inputs);
+        let tiles = rows.tiles();
+        debug_assert!(stride <= scratch.features);
+        let scratch_len = scratch.tile_len();
+        let transpose = |tile: usize, to: &mut [T]| {
+            let features = linear.inputs.units(rows.tile_dim(tile));
+            product::transpose(input.tile(tile), features, stride, &mut to[..stride * TILE]);
+        };
+        let (weights, bias) = to[linear.weight..linear.bias + outputs].split_at_mut(outputs * inputs);
+        let group = |first: usize, weights: &mut [T], bias: &mut [T], transposed: &[T]| {
+            // Outputs that the same tiles computed go together.
+            let end = first + bias.len();
+            let mut start = first;
+            while start < end {
+                let seen = |output: usize| {
+                    (0..tiles).take_while(|&tile| linear.outputs.units(rows.tile_dim(tile)) > output).count()
+                };
+                let tiles = seen(start);
+                let stop = (start + 1..end).find(|&output| seen(output) != tiles).unwrap_or(end);
+                self.run(product::WeightGradient {
+                    linear,
+                    outputs: start..stop,
+                    tiles,
+                    gradient: &gradient.data,
+                    gradient_features: gradient.features,
+                    transposed,
+                    stride,
+                    tile_stride: scratch_len,
+                    weights: &mut weights[(start - first) * inputs..(stop - first) * inputs],
+                    bias: &mut bias[start - first..stop - first],
+                });
+                start = stop;
+            }
+        };
+        if inputs == 0 {
+            // Nothing but a bias: one "row" of no weights per output.
+            group(0, &mut [], bias, &[]);
+        } else if self.spread(tiles * TILE * linear.stairs.nonzeros()) {
+            self.install(|| {
+                let transposed = scratch.data.par_chunks_mut(scratch_len).take(tiles).enumerate();
+                transposed.for_each(|(tile, to)| transpose(tile, to));
+                let groups = weights.par_chunks_mut(GROUP * inputs).zip(bias.par_chunks_mut(GROUP)).enumerate();
+                groups.for_each(|(index, (weights, bias))| group(index * GROUP, weights, bias, &scratch.data));
+            });
+        } else {
+            for (tile, to) in scratch.data.chunks_mut(scratch_len).take(tiles).enumerate() {
+                transpose(tile, to);
+            }
+            group(0, weights, bias, &scratch.data);
+        }
+    }
+
+    fn gate(&self, rows: &CpuRows, by: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+        self.each_tile(rows, to, TILE * by.features, |tile, to| {
+            for (to, &by) in to.iter_mut().zip(by.tile(tile)) {
+                *to = if by > T::ZERO { *to } else { T::ZERO };
+            }
+        });
+    }
+
+    fn scratch_features(&self, inputs: usize) -> usize {
+        inputs.next_multiple_of(product::PANEL)
+    }
+
+    fn gather(&self, table: Table<'_, Self>, first: usize, reach: &Reach, rows: &CpuRows, to: &mut CpuMatrix<T>) {
+        self.each_tile(rows, to, 4 * TILE * reach.all(), |tile, to| {
+            lookup::gather(&table, first, reach.units(rows.tile_dim(tile)), rows, tile, to);
+        });
+    }
+
+    fn scatter(
+        &self,
+        from: &CpuMatrix<T>,
+        first: usize,
+        reach: &Reach,
+        rows: &CpuRows,
+        table: TableGradient<'_, Self>,
+    ) {
+        match table {
+            TableGradient::Parameters { buffer, at, width } => {
+                lookup::scatter_parameters(from, first, reach, rows, &mut buffer[at..], width);
+            }
+            TableGradient::Computed(table) => lookup::scatter_computed(from, first, reach, rows, table),
+        }
+    }
+
+    fn gather_coordinates(&self, table: &CpuMatrix<T>, k: usize, rows: &CpuRows, reversed: bool, to: &mut CpuMatrix<T>) {
+        self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| {
+            lookup::gather_coordinates(table, k, rows, reversed, tile, to);
+        });
+    }
+
+    fn scatter_coordinates(
+        &self,
+        from: &CpuMatrix<T>,
+        k: usize,
+        rows: &CpuRows,
+        reversed: bool,
+        table: &mut CpuMatrix<T>,
+    ) {
+        lookup::scatter_coordinates(from, k, rows, reversed, table);
+    }
+
+    fn reverse(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+        self.each_tile(rows, to, 4 * TILE * from.features, |tile, to| {
+            lookup::reverse(rows.tile_dims(tile), from.tile(tile), to);
+        });
+    }
+
+    fn transform(
+        &self,
+        transform: &Transform,
+        rows: &CpuRows,
+        rho: &CpuMatrix<T>,
+        x: &CpuMatrix<T>,
+        y: &mut CpuMatrix<T>,
+        log_det: &mut CpuMatrix<T>,
+    ) {
+        let cost = 16 * TILE * rho.features;
+        self.each_tile_pair(rows, (y, log_det), cost, |tile, y, log_det| {
+            let dims = rows.tile_dims(tile);
+            self.run(transform::Forward { transform, dims, rho: rho.tile(tile), x: x.tile(tile), y, log_det });
+        });
+    }
+
+    fn transform_gradient(
+        &self,
+        transform: &Transform,
+        rows: &CpuRows,
+        rho: &mut CpuMatrix<T>,
+        x: &CpuMatrix<T>,
+        log_det_gradient: &CpuMatrix<T>,
+        gradient: &mut CpuMatrix<T>,
+    ) {
+        let cost = 16 * TILE * rho.features;
+        self.each_tile_pair(rows, (rho, gradient), cost, |tile, rho, gradient| {
+            let dims = rows.tile_dims(tile);
+            let log_det_gradient = log_det_gradient.tile(tile);
+            self.run(transform::Gradient { transform, dims, rho, x: x.tile(tile), log_det_gradient, gradient });
+        });
+    }
+
+    fn transform_inverse(
+        &self,
+        transform: &Transform,
+        rows: &CpuRows,
+        coordinates: Range<usize>,
+        rho: &CpuMatrix<T>,
+        y: &CpuMatrix<T>,
+        x: &mut CpuMatrix<T>,
+        log_det: &mut CpuMatrix<T>,
+    ) {
+        let cost = 16 * TILE * transform.parameters() * coordinates.len();
+        self.each_tile_pair(rows, (x, log_det), cost, |tile, x, log_det| {
+            let dims = rows.tile_dims(tile);
+            let coordinates = coordinates.start..coordinates.end.min(dims[0] as usize);
+            let (rho, y) = (rho.tile(tile), y.tile(tile));
+            self.run(transform::Inverse { transform, dims, coordinates, rho, y, x, log_det });
+        });
+    }
+
+    fn broadcast(&self, parameters: &CpuBuffer<T>, at: usize, k: usize, rows: &CpuRows, to: &mut CpuMatrix<T>) {
+        let values = &parameters[at..at + k];
+        self.each_tile(rows, to, TILE * to.features, |tile, to| {
+            let features = rows.tile_dim(tile) as usize * k;
+            for (feature, row) in to.chunks_exact_mut(TILE).take(features).enumerate() {
+                row.fill(values[feature % k]);
+            }
+        });
+    }
+
+    fn broadcast_gradient(&self, from: &CpuMatrix<T>, at: usize, k: usize, rows: &CpuRows, to: &mut CpuBuffer<T>) {
+        let sums = &mut to[at..at + k];
+        sums.fill(T::ZERO);
+        for tile in 0..rows.tiles() {
+            let features = rows.tile_dim(tile) as usize * k;
+            for (feature, row) in from.tile(tile).chunks_exact(TILE).take(features).enumerate() {
+                sums[feature % k] += row.iter().copied().sum::<T>();
+            }
+        }
+    }
+
+    fn choose(&self, rows: &CpuRows, choice: Choice<'_, CpuMatrix<T>>) {
+        let Choice { variable, outputs, logits, uniforms, scale, words, log_prob } = choice;
+        self.each_tile_pair(rows, (words, log_prob), 32 * TILE * outputs.len(), |tile, words, log_prob| {
+            let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
+            let uniforms = &uniforms.tile(tile)[variable * TILE..][..TILE];
+            let words = &mut words[variable * TILE..][..TILE];
+            self.run(transform::Choose { logits, uniforms, scale: T::from_f64(scale), words, log_prob });
+        });
+    }
+
+    fn add(&self, from: &CpuBuffer<T>, to: &mut CpuBuffer<T>) {
+        for (to, &from) in to.iter_mut().zip(from.iter()) {
+            *to += from;
+        }
+    }
+
+    fn zero(&self, buffer: &mut CpuBuffer<T>, range: Range<usize>) {
+        buffer[range].fill(T::ZERO);
+    }
+
+    fn squared_norm(&self, buffer: &CpuBuffer<T>) -> f64 {
+        optimiser::squared_norm(self, buffer)
+    }
+
+    fn adamw(
+        &self,
+        step: &AdamWStep,
+        gradient: &CpuBuffer<T>,
+        (first, second): (&mut CpuBuffer<T>, &mut CpuBuffer<T>),
+        parameters: &mut CpuBuffer<T>,
+    ) {
+        optimiser::adamw(self, step, gradient, first, second, parameters);
+    }
+
+    fn for_each_lane<L: Send>(&self, lanes: &mut [L], work: impl Fn(usize, &mut L) + Sync + Send) {
+        if self.pool.is_some() && lanes.len() > 1 {
+            self.install(|| lanes.par_iter_mut().enumerate().for_each(|(index, lane)| work(index, lane)));
+        } else {
+            lanes.iter_mut().enumerate().for_each(|(index, lane)| work(index, lane));
+        }
+    }
+
+    fn lane_rows(&self, rows: usize, parameters: usize) -> usize {
+        // Every lane has gradients of its own. While they fit the caches, running whole passes side by side spares a
+        // synchronisation per operation; beyond that, operations spread over threads one by one.
+        const SMALL: usize = 1 << 16;
+        const LANES: usize = 8;
+        if parameters <= SMALL { rows.div_ceil(LANES).next_multiple_of(TILE) } else { rows }
+    }
+
+    fn independent_lane_rows(&self, rows: usize) -> usize {
+        rows.min(TILE)
+    }
+
+    fn scope<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.install(work)
+    }
+}

@@ -1,0 +1,92 @@
+//! Passes over all parameters.
+
+use rayon::prelude::*;
+
+use super::simd::{Kernel, Vector};
+use crate::engine::{AdamWStep, CpuEngine, Real};
+
+/// Numbers per task. Also the grain of the norm's sum, so that it does not depend on the number of threads.
+const CHUNK: usize = 1 << 14;
+
+struct SquaredNorm<'a, T>(&'a [T]);
+
+impl<T: Real> Kernel<T> for SquaredNorm<'_, T> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) -> f64 {
+        let mut sums = [0.0f64; 16];
+        let sixteens = self.0.chunks_exact(16);
+        let rest: f64 = sixteens.remainder().iter().map(|x| x.to_f64() * x.to_f64()).sum();
+        for sixteen in sixteens {
+            for (sum, x) in sums.iter_mut().zip(sixteen) {
+                *sum += x.to_f64() * x.to_f64();
+            }
+        }
+        sums.into_iter().sum::<f64>() + rest
+    }
+}
+
+pub(super) fn squared_norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
+    // A fixed number of partial sums: their order of addition is the same for any number of threads.
+    const PARTS: usize = 64;
+    let mut parts = [0.0; PARTS];
+    let len = buffer.len().div_ceil(PARTS).max(CHUNK);
+    let part = |(sum, chunk): (&mut f64, &[T])| *sum = engine.run(SquaredNorm(chunk));
+    if engine.spread(buffer.len()) {
+        engine.install(|| parts.par_iter_mut().zip(buffer.par_chunks(len)).for_each(part));
+    } else {
+        parts.iter_mut().zip(buffer.chunks(len)).for_each(part);
+    }
+    parts.into_iter().sum()
+}
+
+struct AdamW<'a, T> {
+    step: &'a AdamWStep,
+    gradient: &'a [T],
+    first: &'a mut [T],
+    second: &'a mut [T],
+    parameters: &'a mut [T],
+}
+
+impl<T: Real> Kernel<T> for AdamW<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) {
+        let number = T::from_f64;
+        let AdamWStep { rate, beta1, beta2, epsilon, weight_decay, gradient_scale, bias1, bias2 } = *self.step;
+        let (b1, b2, scale) = (number(beta1), number(beta2), number(gradient_scale));
+        let (c1, c2) = (number(1.0 - beta1), number(1.0 - beta2));
+        let keep = number(1.0 - rate * weight_decay);
+        let (rate, root, epsilon) = (number(-rate / bias1), number(1.0 / bias2), number(epsilon));
+        let moments = self.first.iter_mut().zip(self.second.iter_mut());
+        for ((p, &g), (m, v)) in self.parameters.iter_mut().zip(self.gradient).zip(moments) {
+            let g = g * scale;
+            *m = (*m).mul_add(b1, g * c1);
+            *v = (*v).mul_add(b2, g * g * c2);
+            *p = (*p).mul_add(keep, rate * *m / ((*v * root).sqrt() + epsilon));
+        }
+    }
+}
+
+pub(super) fn adamw<T: Real>(
+    engine: &CpuEngine<T>,
+    step: &AdamWStep,
+    gradient: &[T],
+    first: &mut [T],
+    second: &mut [T],
+    parameters: &mut [T],
+) {
+    if engine.spread(4 * parameters.len()) {
+        engine.install(|| {
+            let state = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
+            let chunks = parameters.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK)).zip(state);
+            chunks.for_each(|((parameters, gradient), (first, second))| {
+                engine.run(AdamW { step, gradient, first, second, parameters });
+            });
+        });
+    } else {
+        engine.run(AdamW { step, gradient, first, second, parameters });
+    }
+}

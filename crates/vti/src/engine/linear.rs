@@ -1,0 +1,126 @@
+//! Shapes of masked linear maps.
+
+/// For each row dimension `D`, how many leading units a row with `D` active coordinates needs.
+///
+/// ```
+/// use vti::engine::Reach;
+/// let reach = Reach::new(vec![0, 2, 4]);
+/// assert_eq!(reach.units(1), 2);
+/// assert_eq!(reach.all(), 4);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach(Box<[u32]>);
+
+impl Reach {
+    /// From the number of units for dimensions `0..=d_max`, which must not decrease.
+    pub fn new(units: Vec<u32>) -> Self {
+        debug_assert!(!units.is_empty() && units.is_sorted());
+        Self(units.into())
+    }
+
+    /// `per_coordinate` units for each active coordinate.
+    pub fn per_coordinate(max_dim: usize, per_coordinate: usize) -> Self {
+        Self::new((0..=max_dim).map(|d| (d * per_coordinate) as u32).collect())
+    }
+
+    /// All of `units` for every row that counts at all: for networks over contexts, whose rows have "dimension" 1.
+    pub fn whole(units: usize) -> Self {
+        Self::new(vec![0, units as u32])
+    }
+
+    /// Units needed for dimension `dim`.
+    #[inline]
+    pub fn units(&self, dim: u32) -> usize {
+        self.0[dim as usize] as usize
+    }
+
+    /// Units needed for the largest dimension.
+    pub fn all(&self) -> usize {
+        self.0[self.0.len() - 1] as usize
+    }
+}
+
+/// A masked weight matrix whose units are sorted by degree: output `o` reads inputs `0..prefix(o)`, and prefixes do not
+/// shrink from one output to the next.
+///
+/// ```
+/// use vti::engine::Staircase;
+/// let stairs = Staircase::new(vec![0, 2, 2, 3], 3);
+/// assert_eq!(stairs.prefix(1), 2);
+/// assert_eq!(stairs.first(2), 3); // only the last output reads input 2
+/// assert_eq!(stairs.nonzeros(), 7);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staircase {
+    prefix: Box<[u32]>,
+    first: Box<[u32]>,
+}
+
+impl Staircase {
+    /// From the prefix of each output.
+    pub fn new(prefix: Vec<u32>, inputs: usize) -> Self {
+        debug_assert!(prefix.is_sorted() && prefix.last().is_none_or(|&p| p as usize <= inputs));
+        let first = (0..inputs).map(|i| prefix.partition_point(|&p| p as usize <= i) as u32).collect();
+        Self { prefix: prefix.into(), first }
+    }
+
+    /// Every output reads every input.
+    pub fn dense(outputs: usize, inputs: usize) -> Self {
+        Self::new(vec![inputs as u32; outputs], inputs)
+    }
+
+    /// Number of outputs.
+    pub fn outputs(&self) -> usize {
+        self.prefix.len()
+    }
+
+    /// Number of inputs.
+    pub fn inputs(&self) -> usize {
+        self.first.len()
+    }
+
+    /// How many leading inputs output `o` reads.
+    #[inline]
+    pub fn prefix(&self, output: usize) -> usize {
+        self.prefix[output] as usize
+    }
+
+    /// The first output that reads input `i`; all later ones do too.
+    #[inline]
+    pub fn first(&self, input: usize) -> usize {
+        self.first[input] as usize
+    }
+
+    /// Weights that are not structurally zero.
+    pub fn nonzeros(&self) -> usize {
+        self.prefix.iter().map(|&p| p as usize).sum()
+    }
+}
+
+/// A linear map `y = W x + b` whose weights live somewhere in the parameters φ, row-major, with exact zeros outside the
+/// staircase.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    /// Where the weights start.
+    pub weight: usize,
+    /// Where the biases start.
+    pub bias: usize,
+    /// Which weights are not structurally zero.
+    pub stairs: Staircase,
+    /// Outputs a row needs.
+    pub outputs: Reach,
+    /// Inputs a row has.
+    pub inputs: Reach,
+}
+
+impl Linear {
+    /// Allocates parameters for a map at the end of a layout of `len` numbers so far.
+    pub fn allocate(len: &mut usize, stairs: Staircase, outputs: Reach, inputs: Reach) -> Self {
+        debug_assert_eq!(stairs.outputs(), outputs.all());
+        debug_assert_eq!(stairs.inputs(), inputs.all());
+        let weight = *len;
+        let bias = weight + stairs.outputs() * stairs.inputs();
+        *len = bias + stairs.outputs();
+        Self { weight, bias, stairs, outputs, inputs }
+    }
+}

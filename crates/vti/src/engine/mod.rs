@@ -1,0 +1,352 @@
+//! Where the arithmetic happens: buffers and a dozen batched operations.
+//!
+//! Flows are written once, against [`Engine`]; what differs between a CPU and a GPU stays behind it. An engine works on
+//! *matrices* of features × rows, whose memory layout is its own business, and on flat *buffers* that hold all parameters
+//! φ (or their gradients, or the moments of the optimiser) one after the other.
+//!
+//! Three facts about CoSMIC flows shape the operations:
+//!
+//! * **Hidden units are sorted by degree**, so every masked weight matrix is a [`Staircase`]: output `o` reads a prefix of
+//!   the inputs, and later outputs read longer prefixes. Zero blocks are skipped, no mask is ever multiplied.
+//! * **Rows are sorted by dimension**, largest first, and left-aligned: a row with `d_m` active coordinates needs only the
+//!   units that feed its first `d_m` outputs ([`Reach`]). Cost follows Σ d_m, not B·d_max.
+//! * **Context is a look-up**: rows that share a model share its context, computed once per distinct model.
+
+pub mod cpu;
+mod linear;
+mod real;
+mod transform;
+
+use std::ops::Range;
+
+pub use cpu::CpuEngine;
+pub use linear::{Linear, Reach, Staircase};
+pub use real::Real;
+pub use transform::{Scale, Spline, Transform};
+
+/// Buffers and batched operations in one precision on one device.
+///
+/// Operations never allocate: whatever memory they need is passed in. They are deterministic: the same input gives the
+/// same bits for any number of threads.
+pub trait Engine: Send + Sync {
+    /// The precision.
+    type Real: Real;
+    /// A flat run of numbers: parameters, gradients, moments.
+    type Buffer: Send + Sync;
+    /// Features × rows of a batch.
+    type Matrix: Send + Sync;
+    /// The rows of a batch: dimensions, order, contexts, active coordinates.
+    type Rows: Send + Sync;
+
+    /// A buffer of `len` zeros.
+    fn buffer(&self, len: usize) -> Self::Buffer;
+    /// Copies numbers into a buffer of the same length.
+    fn write(&self, from: &[Self::Real], to: &mut Self::Buffer);
+    /// Copies numbers out of a buffer of the same length.
+    fn read(&self, from: &Self::Buffer, to: &mut [Self::Real]);
+    /// A matrix of zeros for up to `rows` rows.
+    fn matrix(&self, features: usize, rows: usize) -> Self::Matrix;
+    /// Room for up to `capacity` rows of up to `max_dim` coordinates.
+    fn rows(&self, capacity: usize, max_dim: usize) -> Self::Rows;
+    /// Describes the rows of the next operations.
+    fn set_rows(&self, rows: &mut Self::Rows, plan: RowPlan<'_>);
+
+    /// Fills a matrix from row-major host memory, `at` saying where each row's coordinates stand; coordinates beyond a
+    /// row's dimension become 0.
+    fn import(&self, rows: &Self::Rows, from: &[Self::Real], at: Placement, to: &mut Self::Matrix);
+    /// The reverse of [`Engine::import`]; host numbers that belong to no coordinate are left alone.
+    fn export(&self, rows: &Self::Rows, from: &Self::Matrix, at: Placement, to: &mut [Self::Real]);
+    /// Sets all of a matrix to 0.
+    fn clear(&self, matrix: &mut Self::Matrix);
+    /// Copies a matrix to one of the same shape.
+    fn copy(&self, rows: &Self::Rows, from: &Self::Matrix, to: &mut Self::Matrix);
+
+    /// `y = W x + b` for the outputs in `units`, where each row computes only what it needs.
+    fn product(
+        &self,
+        linear: &Linear,
+        parameters: &Self::Buffer,
+        rows: &Self::Rows,
+        input: &Self::Matrix,
+        units: Range<usize>,
+        output: Output<'_, Self::Matrix>,
+    );
+    /// `dx = Wᵀ dy`, for the inputs of `linear`.
+    fn product_input_gradient(
+        &self,
+        linear: &Linear,
+        parameters: &Self::Buffer,
+        rows: &Self::Rows,
+        gradient: &Self::Matrix,
+        output: InputGradient<'_, Self::Matrix>,
+    );
+    /// `dW = dy xᵀ` and `db = Σ dy`, written (not added) at the places of `W` and `b`. `scratch` holds as many features
+    /// as `linear` has inputs, rounded up to [`Engine::scratch_features`].
+    fn product_weight_gradient(
+        &self,
+        linear: &Linear,
+        rows: &Self::Rows,
+        input: &Self::Matrix,
+        gradient: &Self::Matrix,
+        scratch: &mut Self::Matrix,
+        to: &mut Self::Buffer,
+    );
+    /// Sets `to` to 0 wherever `by` is not positive: the gradient of a rectifier whose output was `by`.
+    fn gate(&self, rows: &Self::Rows, by: &Self::Matrix, to: &mut Self::Matrix);
+    /// Features of scratch matrix that [`Engine::product_weight_gradient`] needs for `inputs` inputs.
+    fn scratch_features(&self, inputs: usize) -> usize;
+
+    /// `to[u, r] = table[first + u, context of r]` for the units `u` each row needs.
+    fn gather(&self, table: Table<'_, Self>, first: usize, reach: &Reach, rows: &Self::Rows, to: &mut Self::Matrix);
+    /// The gradient of [`Engine::gather`]: adds `from` to the table's gradient.
+    fn scatter(
+        &self,
+        from: &Self::Matrix,
+        first: usize,
+        reach: &Reach,
+        rows: &Self::Rows,
+        table: TableGradient<'_, Self>,
+    );
+    /// `to[i·k + j, r] = table[c·k + j, context of r]` with `c` the saturated index of row `r`'s `i`-th active
+    /// coordinate: parameters by coordinate, for layers without left-alignment.
+    fn gather_coordinates(&self, table: &Self::Matrix, k: usize, rows: &Self::Rows, reversed: bool, to: &mut Self::Matrix);
+    /// The gradient of [`Engine::gather_coordinates`]; sets the rest of `table` to 0.
+    fn scatter_coordinates(
+        &self,
+        from: &Self::Matrix,
+        k: usize,
+        rows: &Self::Rows,
+        reversed: bool,
+        table: &mut Self::Matrix,
+    );
+
+    /// `to` = `from` with each row's active block in reverse order. Its own inverse and its own transpose.
+    fn reverse(&self, rows: &Self::Rows, from: &Self::Matrix, to: &mut Self::Matrix);
+    /// `y = τ_ρ(x)`, adding `log |τ'|` to `log_det`.
+    fn transform(
+        &self,
+        transform: &Transform,
+        rows: &Self::Rows,
+        rho: &Self::Matrix,
+        x: &Self::Matrix,
+        y: &mut Self::Matrix,
+        log_det: &mut Self::Matrix,
+    );
+    /// Gradients of [`Engine::transform`]: turns `gradient` from dy into dx and overwrites `rho` with dρ.
+    fn transform_gradient(
+        &self,
+        transform: &Transform,
+        rows: &Self::Rows,
+        rho: &mut Self::Matrix,
+        x: &Self::Matrix,
+        log_det_gradient: &Self::Matrix,
+        gradient: &mut Self::Matrix,
+    );
+    /// `x = τ_ρ⁻¹(y)` for the given coordinates, adding `log |τ'|` *of the forward transform* to `log_det`.
+    #[allow(clippy::too_many_arguments)]
+    fn transform_inverse(
+        &self,
+        transform: &Transform,
+        rows: &Self::Rows,
+        coordinates: Range<usize>,
+        rho: &Self::Matrix,
+        y: &Self::Matrix,
+        x: &mut Self::Matrix,
+        log_det: &mut Self::Matrix,
+    );
+    /// Fills the transform parameters of every coordinate with the same `k` numbers, found at `at` in `parameters`.
+    fn broadcast(&self, parameters: &Self::Buffer, at: usize, k: usize, rows: &Self::Rows, to: &mut Self::Matrix);
+    /// The gradient of [`Engine::broadcast`]: sums over coordinates and rows, written at `at`.
+    fn broadcast_gradient(&self, from: &Self::Matrix, at: usize, k: usize, rows: &Self::Rows, to: &mut Self::Buffer);
+
+    /// Draws the symbol of variable `v` from its logits by inverting the distribution function at `uniforms[v]`, writes
+    /// it as the number `scale · symbol` into feature `v` of `words` and adds its log probability to `log_prob`.
+    fn choose(&self, rows: &Self::Rows, choice: Choice<'_, Self::Matrix>);
+
+    /// `to += from`.
+    fn add(&self, from: &Self::Buffer, to: &mut Self::Buffer);
+    /// Sets a range of a buffer to 0.
+    fn zero(&self, buffer: &mut Self::Buffer, range: Range<usize>);
+    /// Σ x², in double precision.
+    fn squared_norm(&self, buffer: &Self::Buffer) -> f64;
+    /// One AdamW update of `parameters` by `gradient`.
+    fn adamw(
+        &self,
+        step: &AdamWStep,
+        gradient: &Self::Buffer,
+        moments: (&mut Self::Buffer, &mut Self::Buffer),
+        parameters: &mut Self::Buffer,
+    );
+
+    /// Calls `work` for every lane, side by side where the device can.
+    fn for_each_lane<L: Send>(&self, lanes: &mut [L], work: impl Fn(usize, &mut L) + Sync + Send) {
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            work(index, lane);
+        }
+    }
+    /// How many rows to give each lane of a batch when gradients of `parameters` numbers are summed over rows. May depend
+    /// on sizes only, never on the number of threads: it decides the order of sums.
+    fn lane_rows(&self, rows: usize, _parameters: usize) -> usize {
+        rows
+    }
+    /// How many rows to give each lane when nothing is summed over rows.
+    fn independent_lane_rows(&self, rows: usize) -> usize {
+        rows
+    }
+    /// Runs `work` with the engine's threads at hand; a loop of many operations belongs inside one such call.
+    fn scope<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        work()
+    }
+}
+
+/// The rows of one lane of a batch, largest dimension first.
+#[derive(Clone, Copy, Debug)]
+pub struct RowPlan<'a> {
+    /// Which row of the caller stands at each place.
+    pub order: &'a [u32],
+    /// Dimension `d_m` by the caller's row; sorted descending when read through `order`.
+    pub dims: &'a [u32],
+    /// Context by the caller's row: its row in a table of parameters.
+    pub contexts: &'a [u32],
+    /// Where the row's context stands among the distinct contexts of the lane: its column in a computed table.
+    pub slots: &'a [u32],
+    /// Saturated indices of active coordinates: row `r` owns `active[starts[r]..][..dims[r]]`.
+    pub active: &'a [u32],
+    /// Where each of the caller's rows starts in `active`.
+    pub starts: &'a [u32],
+    /// Whether operations that need active coordinates will be called.
+    pub needs_active: bool,
+}
+
+/// Where numbers stand in row-major host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Row `r` starts at `r · stride` and holds its active coordinates first, in order.
+    LeftAligned {
+        /// Distance between rows.
+        stride: usize,
+    },
+    /// Row `r` starts at `r · stride` and holds all `d_max` coordinates, active or not, at their own places: importing
+    /// applies the left-align permutation `P_m`, exporting its inverse.
+    Saturated {
+        /// Distance between rows.
+        stride: usize,
+    },
+    /// Row `r` starts at `r · stride` and holds all features of the matrix, whatever the row's dimension.
+    Whole {
+        /// Distance between rows.
+        stride: usize,
+    },
+}
+
+/// Where a product goes.
+#[derive(Debug)]
+pub struct Output<'a, M> {
+    /// The matrix that is written.
+    pub to: &'a mut M,
+    /// Add to what is there (a context, a residual) instead of replacing it.
+    pub accumulate: bool,
+    /// What happens after the sum.
+    pub activation: Activation<'a, M>,
+}
+
+/// What happens to a product after the sum.
+#[derive(Debug)]
+pub enum Activation<'a, M> {
+    /// Nothing.
+    Identity,
+    /// `max(x, 0)`.
+    Relu,
+    /// Nothing, and `max(x, 0)` goes to a second matrix: a residual stream and the input of the next block.
+    ReluInto(&'a mut M),
+}
+
+impl<'a, M> Activation<'a, M> {
+    /// A rectified copy for the next block, if there is one.
+    pub fn and_relu_into(next: Option<&'a mut M>) -> Self {
+        next.map_or(Self::Identity, Self::ReluInto)
+    }
+}
+
+/// Where the gradient of a product's input goes.
+#[derive(Debug)]
+pub struct InputGradient<'a, M> {
+    /// The matrix that is written.
+    pub to: &'a mut M,
+    /// Add to what is there instead of replacing it.
+    pub accumulate: bool,
+    /// Rectified values whose sign gates the gradient (`max(x, 0)` of the forward pass).
+    pub gate: Option<&'a M>,
+}
+
+/// A table with a row of features per context.
+#[derive(Debug)]
+pub enum Table<'a, E: Engine + ?Sized> {
+    /// Parameters: context `c` owns `width` numbers from `at + c · width`.
+    Parameters {
+        /// All parameters.
+        buffer: &'a E::Buffer,
+        /// Where the table starts.
+        at: usize,
+        /// Features per context.
+        width: usize,
+    },
+    /// Computed: a column for each distinct context of the lane.
+    Computed(&'a E::Matrix),
+}
+
+/// The gradient of a [`Table`].
+#[derive(Debug)]
+pub enum TableGradient<'a, E: Engine + ?Sized> {
+    /// As [`Table::Parameters`].
+    Parameters {
+        /// All gradients.
+        buffer: &'a mut E::Buffer,
+        /// Where the table starts.
+        at: usize,
+        /// Features per context.
+        width: usize,
+    },
+    /// As [`Table::Computed`].
+    Computed(&'a mut E::Matrix),
+}
+
+/// The drawing of one symbol per row, see [`Engine::choose`].
+#[derive(Debug)]
+pub struct Choice<'a, M> {
+    /// Which variable.
+    pub variable: usize,
+    /// Features of `logits` that belong to it: one (a bit, the logit of 1) or one per symbol.
+    pub outputs: Range<usize>,
+    /// Logits of all variables.
+    pub logits: &'a M,
+    /// Uniform numbers in [0, 1), one feature per variable.
+    pub uniforms: &'a M,
+    /// What a symbol is multiplied with when it enters the network.
+    pub scale: f64,
+    /// Words, one feature per variable.
+    pub words: &'a mut M,
+    /// Log probabilities, one feature.
+    pub log_prob: &'a mut M,
+}
+
+/// The numbers of one AdamW update.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamWStep {
+    /// Learning rate.
+    pub rate: f64,
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Keeps the denominator away from 0.
+    pub epsilon: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// What the gradient is multiplied with first (clipping).
+    pub gradient_scale: f64,
+    /// `1 − β₁ᵗ`.
+    pub bias1: f64,
+    /// `1 − β₂ᵗ`.
+    pub bias2: f64,
+}

@@ -1,0 +1,250 @@
+//! Networks over contexts: each distinct model of a batch is encoded once, and rows look their model's result up.
+
+use super::ContextShape;
+use super::parameters::{Initialise, Layout};
+use crate::engine::{Activation, Engine, InputGradient, Linear, Output, Reach, Staircase, Table, TableGradient};
+
+/// What the consumers of a context see: a symbol to look up, or a dense vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoded {
+    Symbols(usize),
+    Dense(usize),
+}
+
+impl Encoded {
+    pub(crate) fn is_constant(self) -> bool {
+        self == Self::Symbols(1)
+    }
+}
+
+/// A linear map of the context whose result rows look up: a table of parameters for symbols, a product for dense vectors.
+#[derive(Clone, Debug)]
+pub(crate) enum Projection {
+    Table { at: usize, symbols: usize, width: usize },
+    Product(Linear),
+}
+
+impl Projection {
+    pub(crate) fn allocate(layout: &mut Layout, from: Encoded, width: usize) -> Self {
+        match from {
+            Encoded::Symbols(symbols) => {
+                let how = Initialise::Uniform { bound: 1.0 / (symbols as f64).sqrt() };
+                let at = layout.block("table", &[symbols, width], how);
+                Self::Table { at, symbols, width }
+            }
+            Encoded::Dense(inputs) => Self::Product(dense(layout, inputs, width)),
+        }
+    }
+
+    pub(crate) fn tape<E: Engine>(&self, engine: &E, contexts: usize) -> Option<E::Matrix> {
+        match self {
+            Self::Table { .. } => None,
+            Self::Product(linear) => Some(engine.matrix(linear.stairs.outputs(), contexts)),
+        }
+    }
+
+    /// Computes what rows will look up, once per context.
+    pub(crate) fn forward<E: Engine>(&self, call: &ContextCall<'_, E>, table: &mut Option<E::Matrix>) {
+        if let (Self::Product(linear), Some(to)) = (self, table) {
+            let output = Output { to, accumulate: false, activation: Activation::Identity };
+            let units = 0..linear.stairs.outputs();
+            call.engine.product(linear, call.parameters, call.rows, call.encoded, units, output);
+        }
+    }
+
+    pub(crate) fn table<'a, E: Engine>(&self, parameters: &'a E::Buffer, table: &'a Option<E::Matrix>) -> Table<'a, E> {
+        match (self, table) {
+            (Self::Table { at, width, .. }, _) => Table::Parameters { buffer: parameters, at: *at, width: *width },
+            (Self::Product(_), Some(table)) => Table::Computed(table),
+            (Self::Product(_), None) => unreachable!("the tape of a product holds its table"),
+        }
+    }
+
+    /// Prepares the gradient of what rows looked up; call before any scatter.
+    pub(crate) fn clear_gradient<E: Engine>(
+        &self,
+        engine: &E,
+        gradient: &mut E::Buffer,
+        table_gradient: &mut Option<E::Matrix>,
+    ) {
+        match (self, table_gradient) {
+            (Self::Table { at, symbols, width }, _) => engine.zero(gradient, *at..at + symbols * width),
+            (Self::Product(_), Some(table)) => engine.clear(table),
+            (Self::Product(_), None) => {}
+        }
+    }
+
+    pub(crate) fn table_gradient<'a, E: Engine>(
+        &self,
+        gradient: &'a mut E::Buffer,
+        table_gradient: &'a mut Option<E::Matrix>,
+    ) -> TableGradient<'a, E> {
+        match (self, table_gradient) {
+            (Self::Table { at, width, .. }, _) => {
+                TableGradient::Parameters { buffer: gradient, at: *at, width: *width }
+            }
+            (Self::Product(_), Some(table)) => TableGradient::Computed(table),
+            (Self::Product(_), None) => unreachable!("the tape of a product holds its table's gradient"),
+        }
+    }
+
+    /// Carries the table's gradient on to weights and the dense context (added to `encoded_gradient`).
+    pub(crate) fn backward<E: Engine>(
+        &self,
+        call: &ContextCall<'_, E>,
+        table_gradient: &Option<E::Matrix>,
+        scratch: &mut E::Matrix,
+        encoded_gradient: Option<&mut E::Matrix>,
+        gradient: &mut E::Buffer,
+    ) {
+        if let (Self::Product(linear), Some(table)) = (self, table_gradient) {
+            call.engine.product_weight_gradient(linear, call.rows, call.encoded, table, scratch, gradient);
+            if let Some(to) = encoded_gradient {
+                let output = InputGradient { to, accumulate: true, gate: None };
+                call.engine.product_input_gradient(linear, call.parameters, call.rows, table, output);
+            }
+        }
+    }
+}
+
+/// What a computation over the contexts of a lane needs.
+pub(crate) struct ContextCall<'a, E: Engine> {
+    pub engine: &'a E,
+    pub parameters: &'a E::Buffer,
+    /// The distinct contexts of the lane, as rows.
+    pub rows: &'a E::Rows,
+    /// Their dense vectors; without features where contexts are symbols.
+    pub encoded: &'a E::Matrix,
+}
+
+/// A fully connected map over contexts.
+fn dense(layout: &mut Layout, inputs: usize, outputs: usize) -> Linear {
+    layout.linear(Staircase::dense(outputs, inputs), Reach::whole(outputs), Reach::whole(inputs), Initialise::FanIn)
+}
+
+/// A multi-layer perceptron over contexts with rectified hidden layers.
+#[derive(Clone, Debug)]
+pub(crate) struct ContextNet {
+    /// The first layer's table, when the context is a symbol.
+    entry: Option<(Projection, Reach)>,
+    /// The first layer (a bare bias after a table) and the others.
+    layers: Vec<Linear>,
+    rectify_last: bool,
+}
+
+/// Activations of a [`ContextNet`]: the output of every layer, and room for their gradients.
+pub(crate) struct ContextTape<E: Engine> {
+    outputs: Vec<E::Matrix>,
+    gradients: Vec<E::Matrix>,
+}
+
+impl<E: Engine> ContextTape<E> {
+    /// The net's output.
+    pub(crate) fn output(&self) -> Option<&E::Matrix> {
+        self.outputs.last()
+    }
+
+    /// Room for the gradient of the net's output.
+    pub(crate) fn output_gradient(&mut self) -> Option<&mut E::Matrix> {
+        self.gradients.last_mut()
+    }
+}
+
+impl ContextNet {
+    /// A net with the given layer widths, none of them optional.
+    pub(crate) fn allocate(layout: &mut Layout, from: Encoded, widths: &[usize], rectify_last: bool) -> Self {
+        let mut layers = Vec::with_capacity(widths.len());
+        let mut entry = None;
+        let mut inputs = match from {
+            Encoded::Dense(inputs) => inputs,
+            Encoded::Symbols(_) => {
+                entry = Some((Projection::allocate(layout, from, widths[0]), Reach::whole(widths[0])));
+                0
+            }
+        };
+        for (index, &width) in widths.iter().enumerate() {
+            layers.push(layout.within(format!("linear{index}"), |layout| dense(layout, inputs, width)));
+            inputs = width;
+        }
+        Self { entry, layers, rectify_last }
+    }
+
+    /// Replaces the last layer's initial values by zeros: the identity start of a flow.
+    pub(crate) fn zero_last(&self, layout: &mut Layout) {
+        if let Some(last) = self.layers.last() {
+            layout.zero(last.weight..last.bias + last.stairs.outputs());
+        }
+        if let (1, Some((Projection::Table { at, symbols, width }, _))) = (self.layers.len(), &self.entry) {
+            layout.zero(*at..at + symbols * width);
+        }
+    }
+
+    /// The widest layer's inputs, for the scratch of weight gradients.
+    pub(crate) fn max_inputs(&self) -> usize {
+        self.layers.iter().map(|layer| layer.stairs.inputs()).max().unwrap_or(0)
+    }
+
+    pub(crate) fn tape<E: Engine>(&self, engine: &E, contexts: usize, training: bool) -> ContextTape<E> {
+        let matrices = || self.layers.iter().map(|layer| engine.matrix(layer.stairs.outputs(), contexts)).collect();
+        ContextTape { outputs: matrices(), gradients: if training { matrices() } else { Vec::new() } }
+    }
+
+    pub(crate) fn forward<E: Engine>(&self, call: &ContextCall<'_, E>, tape: &mut ContextTape<E>) {
+        let last = self.layers.len() - 1;
+        for (index, layer) in self.layers.iter().enumerate() {
+            let (before, after) = tape.outputs.split_at_mut(index);
+            let to = &mut after[0];
+            let mut accumulate = false;
+            if let (0, Some((projection, reach))) = (index, &self.entry) {
+                call.engine.gather(projection.table(call.parameters, &None), 0, reach, call.rows, to);
+                accumulate = true;
+            }
+            let rectify = index < last || self.rectify_last;
+            let activation = if rectify { Activation::Relu } else { Activation::Identity };
+            let input = before.last().unwrap_or(call.encoded);
+            let output = Output { to, accumulate, activation };
+            call.engine.product(layer, call.parameters, call.rows, input, 0..layer.stairs.outputs(), output);
+        }
+    }
+
+    /// Carries the gradient in `tape.output_gradient()` back to weights and the dense context (added).
+    pub(crate) fn backward<E: Engine>(
+        &self,
+        call: &ContextCall<'_, E>,
+        tape: &mut ContextTape<E>,
+        scratch: &mut E::Matrix,
+        encoded_gradient: Option<&mut E::Matrix>,
+        gradient: &mut E::Buffer,
+    ) {
+        let ContextTape { outputs, gradients } = tape;
+        if let (true, Some(output), Some(own)) = (self.rectify_last, outputs.last(), gradients.last_mut()) {
+            call.engine.gate(call.rows, output, own);
+        }
+        let mut encoded_gradient = encoded_gradient;
+        for (index, layer) in self.layers.iter().enumerate().rev() {
+            let (before, own) = gradients.split_at_mut(index);
+            let own = &own[0];
+            let input = if index > 0 { &outputs[index - 1] } else { call.encoded };
+            call.engine.product_weight_gradient(layer, call.rows, input, own, scratch, gradient);
+            if let Some(to) = before.last_mut() {
+                let output = InputGradient { to, accumulate: false, gate: Some(input) };
+                call.engine.product_input_gradient(layer, call.parameters, call.rows, own, output);
+            } else if let Some((projection, reach)) = &self.entry {
+                projection.clear_gradient(call.engine, gradient, &mut None);
+                call.engine.scatter(own, 0, reach, call.rows, projection.table_gradient(gradient, &mut None));
+            } else if let Some(to) = encoded_gradient.take() {
+                let output = InputGradient { to, accumulate: true, gate: None };
+                call.engine.product_input_gradient(layer, call.parameters, call.rows, own, output);
+            }
+        }
+    }
+}
+
+impl From<ContextShape> for Encoded {
+    fn from(shape: ContextShape) -> Self {
+        match shape {
+            ContextShape::Symbols(count) => Self::Symbols(count),
+            ContextShape::Features(width) => Self::Dense(width),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The layers of a flow: each a bijection of the active block, in both directions, with gradients of the sampling one.
+
+use super::context::{ContextCall, ContextNet, ContextTape, Encoded};
+use super::error::FlowError;
+use super::made::{Made, MadeScratch, MadeShape, MadeTape, RowCall};
+use super::parameters::{Initialise, Layout};
+use super::settings::{AffineSettings, DiagonalSettings, GlobalSettings, LayerSettings, SplineSettings};
+use crate::engine::{Engine, Scale, Spline, Transform};
+
+/// A layer: where its parameters stand.
+#[derive(Clone, Debug)]
+pub(super) enum Layer {
+    /// `θ_i = τ_{ρ_i}(z_i)` with `ρ_i` a function of `z_{<i}` and the context.
+    Autoregressive { made: Made, transform: Transform },
+    /// `ρ_i` a function of the context alone, by saturated coordinate; `reversed` after an odd number of reversals.
+    Diagonal { net: ContextNet, transform: Transform, reversed: bool },
+    /// The same `ρ` for every coordinate of every model.
+    Global { at: usize, transform: Transform },
+    /// Reversal of the active block.
+    Reverse,
+}
+
+/// What a layer remembers from the forward pass.
+pub(super) enum LayerTape<E: Engine> {
+    Autoregressive(MadeTape<E>),
+    Diagonal { net: ContextTape<E>, rho: E::Matrix },
+    Global { rho: E::Matrix },
+    Reverse,
+}
+
+/// Both halves of what a pass needs.
+pub(super) struct Call<'a, E: Engine> {
+    pub rows: RowCall<'a, E>,
+    pub context: ContextCall<'a, E>,
+}
+
+/// Room for a backward pass, shared by all layers.
+pub(super) struct Scratch<E: Engine> {
+    pub made: MadeScratch<E>,
+    /// Where reversals write.
+    pub spare: E::Matrix,
+}
+
+/// What a backward pass carries and fills.
+pub(super) struct Gradients<'a, E: Engine> {
+    /// From the output's gradient to the input's.
+    pub x: &'a mut E::Matrix,
+    pub log_det: &'a E::Matrix,
+    /// Of the dense context, added.
+    pub context: Option<&'a mut E::Matrix>,
+    pub parameters: &'a mut E::Buffer,
+}
+
+/// `value` must lie in (0, limit).
+fn check_minimum(layer: usize, what: &'static str, value: f64, limit: f64) -> Result<(), FlowError> {
+    if value > 0.0 && value < limit {
+        return Ok(());
+    }
+    Err(FlowError::Minimum { layer, what, limit: limit.to_string() })
+}
+
+fn check_positive(layer: usize, what: &'static str, value: usize) -> Result<(), FlowError> {
+    if value == 0 { Err(FlowError::Zero { layer, what }) } else { Ok(()) }
+}
+
+fn affine(layer: usize, min_scale: f64) -> Result<Transform, FlowError> {
+    check_minimum(layer, "min_scale", min_scale, 1.0)?;
+    Ok(Transform::Affine(Scale { minimum: min_scale }))
+}
+
+fn spline(layer: usize, settings: &SplineSettings) -> Result<Transform, FlowError> {
+    let SplineSettings { bins, min_width, min_height, min_slope, .. } = *settings;
+    if bins == 0 || bins > Spline::MAX_BINS {
+        return Err(FlowError::Bins { layer, bins, max: Spline::MAX_BINS });
+    }
+    check_minimum(layer, "min_width", min_width, 1.0 / bins as f64)?;
+    check_minimum(layer, "min_height", min_height, 1.0 / bins as f64)?;
+    check_minimum(layer, "min_slope", min_slope, 1.0)?;
+    Ok(Transform::Spline(Spline { bins, min_width, min_height, slope: Scale { minimum: min_slope } }))
+}
+
+impl Layer {
+    /// Checks settings and allocates parameters. `index` names the layer in errors.
+    pub(super) fn allocate(
+        layout: &mut Layout,
+        settings: &LayerSettings,
+        index: usize,
+        max_dim: usize,
+        context: Encoded,
+        reversed: bool,
+    ) -> Result<Self, FlowError> {
+        let mut autoregressive = |hidden: usize, blocks: usize, transform: Transform| {
+            check_positive(index, "hidden", hidden)?;
+            let outputs = vec![transform.parameters(); max_dim];
+            let shape = MadeShape { inputs: vec![1; max_dim], outputs, hidden, blocks };
+            Ok(Self::Autoregressive { made: Made::allocate(layout, &shape, context), transform })
+        };
+        match settings {
+            LayerSettings::Affine(AffineSettings { hidden, blocks, min_scale }) => {
+                autoregressive(*hidden, *blocks, affine(index, *min_scale)?)
+            }
+            LayerSettings::Spline(settings) => {
+                autoregressive(settings.hidden, settings.blocks, spline(index, settings)?)
+            }
+            LayerSettings::Diagonal(DiagonalSettings { hidden, min_scale }) => {
+                let transform = affine(index, *min_scale)?;
+                hidden.iter().try_for_each(|&width| check_positive(index, "hidden", width))?;
+                let mut widths = hidden.clone();
+                widths.push(transform.parameters() * max_dim);
+                let net = ContextNet::allocate(layout, context, &widths, false);
+                net.zero_last(layout);
+                Ok(Self::Diagonal { net, transform, reversed })
+            }
+            LayerSettings::Global(GlobalSettings { min_scale }) => {
+                let transform = affine(index, *min_scale)?;
+                Ok(Self::Global { at: layout.block("rho", &[transform.parameters()], Initialise::Zero), transform })
+            }
+            LayerSettings::Reverse => Ok(Self::Reverse),
+        }
+    }
+
+    /// Hidden units, and inputs of the widest map, that a backward pass needs scratch for.
+    pub(super) fn scratch_sizes(&self) -> (usize, usize) {
+        match self {
+            Self::Autoregressive { made, .. } => (made.hidden(), made.max_inputs()),
+            Self::Diagonal { net, .. } => (0, net.max_inputs()),
+            Self::Global { .. } | Self::Reverse => (0, 0),
+        }
+    }
+
+    pub(super) fn tape<E: Engine>(
+        &self,
+        engine: &E,
+        rows: usize,
+        contexts: usize,
+        max_dim: usize,
+        training: bool,
+    ) -> LayerTape<E> {
+        let rho = |transform: &Transform| engine.matrix(transform.parameters() * max_dim, rows);
+        match self {
+            Self::Autoregressive { made, .. } => {
+                LayerTape::Autoregressive(made.tape(engine, rows, contexts, training))
+            }
+            Self::Diagonal { net, transform, .. } => {
+                LayerTape::Diagonal { net: net.tape(engine, contexts, training), rho: rho(transform) }
+            }
+            Self::Global { transform, .. } => LayerTape::Global { rho: rho(transform) },
+            Self::Reverse => LayerTape::Reverse,
+        }
+    }
+
+    /// `y = T(x)`, adding to `log_det`.
+    pub(super) fn forward<E: Engine>(
+        &self,
+        call: &Call<'_, E>,
+        tape: &mut LayerTape<E>,
+        x: &E::Matrix,
+        y: &mut E::Matrix,
+        log_det: &mut E::Matrix,
+    ) {
+        let RowCall { engine, rows, .. } = call.rows;
+        match (self, tape) {
+            (Self::Autoregressive { made, transform }, LayerTape::Autoregressive(tape)) => {
+                made.forward(&call.rows, &call.context, x, tape);
+                engine.transform(transform, rows, &tape.rho, x, y, log_det);
+            }
+            (Self::Diagonal { transform, .. } | Self::Global { transform, .. }, tape) => {
+                if let Some(rho) = self.given_rho(call, tape) {
+                    engine.transform(transform, rows, rho, x, y, log_det);
+                }
+            }
+            (Self::Reverse, _) => engine.reverse(rows, x, y),
+            (Self::Autoregressive { .. }, _) => unreachable!("a tape belongs to its layer"),
+        }
+    }
+
+    /// `x = T⁻¹(y)`, adding the forward log-determinant to `log_det`. `max_dim` bounds the dimensions of the rows.
+    pub(super) fn inverse<E: Engine>(
+        &self,
+        call: &Call<'_, E>,
+        tape: &mut LayerTape<E>,
+        max_dim: usize,
+        y: &E::Matrix,
+        x: &mut E::Matrix,
+        log_det: &mut E::Matrix,
+    ) {
+        let RowCall { engine, rows, .. } = call.rows;
+        match (self, tape) {
+            (Self::Autoregressive { made, transform }, LayerTape::Autoregressive(tape)) => {
+                made.begin(&call.rows, &call.context, tape);
+                // Inactive coordinates of shorter rows pass through, as they do forward.
+                engine.copy(rows, y, x);
+                for variable in 0..max_dim {
+                    made.step(&call.rows, x, variable, tape);
+                    engine.transform_inverse(transform, rows, variable..variable + 1, &tape.rho, y, x, log_det);
+                }
+            }
+            (Self::Diagonal { transform, .. } | Self::Global { transform, .. }, tape) => {
+                if let Some(rho) = self.given_rho(call, tape) {
+                    engine.transform_inverse(transform, rows, 0..max_dim, rho, y, x, log_det);
+                }
+            }
+            (Self::Reverse, _) => engine.reverse(rows, y, x),
+            (Self::Autoregressive { .. }, _) => unreachable!("a tape belongs to its layer"),
+        }
+    }
+
+    /// ρ of layers in which it does not depend on the input.
+    fn given_rho<'a, E: Engine>(&self, call: &Call<'_, E>, tape: &'a mut LayerTape<E>) -> Option<&'a E::Matrix> {
+        let RowCall { engine, parameters, rows } = call.rows;
+        match (self, tape) {
+            (Self::Diagonal { net, transform, reversed }, LayerTape::Diagonal { net: tape, rho }) => {
+                net.forward(&call.context, tape);
+                engine.gather_coordinates(tape.output()?, transform.parameters(), rows, *reversed, rho);
+                Some(rho)
+            }
+            (Self::Global { at, transform }, LayerTape::Global { rho }) => {
+                engine.broadcast(parameters, *at, transform.parameters(), rows, rho);
+                Some(rho)
+            }
+            _ => None,
+        }
+    }
+
+    /// Carries gradients from output to input; `x` is the input of the forward pass, whose results `tape` holds.
+    pub(super) fn backward<E: Engine>(
+        &self,
+        call: &Call<'_, E>,
+        tape: &mut LayerTape<E>,
+        x: &E::Matrix,
+        scratch: &mut Scratch<E>,
+        gradients: &mut Gradients<'_, E>,
+    ) {
+        let RowCall { engine, rows, .. } = call.rows;
+        let log_det = gradients.log_det;
+        match (self, tape) {
+            (Self::Autoregressive { made, transform }, LayerTape::Autoregressive(tape)) => {
+                engine.transform_gradient(transform, rows, &mut tape.rho, x, log_det, gradients.x);
+                let context = gradients.context.as_deref_mut();
+                let (rows, made_scratch) = (&call.rows, &mut scratch.made);
+                made.backward(rows, &call.context, x, tape, made_scratch, gradients.x, context, gradients.parameters);
+            }
+            (Self::Diagonal { net, transform, reversed }, LayerTape::Diagonal { net: tape, rho }) => {
+                engine.transform_gradient(transform, rows, rho, x, log_det, gradients.x);
+                if let Some(to) = tape.output_gradient() {
+                    engine.scatter_coordinates(rho, transform.parameters(), rows, *reversed, to);
+                }
+                let context = gradients.context.as_deref_mut();
+                net.backward(&call.context, tape, &mut scratch.made.transposed, context, gradients.parameters);
+            }
+            (Self::Global { at, transform }, LayerTape::Global { rho }) => {
+                engine.transform_gradient(transform, rows, rho, x, log_det, gradients.x);
+                engine.broadcast_gradient(rho, *at, transform.parameters(), rows, gradients.parameters);
+            }
+            (Self::Reverse, _) => {
+                engine.reverse(rows, gradients.x, &mut scratch.spare);
+                std::mem::swap(gradients.x, &mut scratch.spare);
+            }
+            _ => unreachable!("a tape belongs to its layer"),
+        }
+    }
+}

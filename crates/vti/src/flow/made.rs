@@ -1,0 +1,289 @@
+//! The residual MADE conditioner (paper, appendix "Autoregressive flow definitions").
+//!
+//! ```text
+//! h  = W_in x + b + δ₀(context)
+//! h ← h + W₂ relu(W₁ relu(h) + b₁ + δ_j(context)) + b₂      for each residual block j
+//! ρ  = W_out h + b_out
+//! ```
+//!
+//! A hidden unit of *degree* g is a function of the first g variables (and the context); the parameters ρ_i of variable i
+//! read units of degree at most i. Degrees run from 0 to d − 1, spread evenly over the hidden units in ascending order, so
+//! every masked matrix is a staircase. Units of degree 0 see the context alone: they let the first variable depend on the
+//! model, which a conditioner whose degrees start at 1 cannot.
+//!
+//! **Incremental evaluation.** Once the first g variables are known, the units of degree g can be computed, and after them
+//! ρ_g: each unit once, so that finding all variables one after another ([`Made::step`]) costs as much arithmetic as one
+//! pass over known variables, with the same bits. The density direction of a flow and the sampling of words of symbols
+//! both rest on it.
+
+use std::ops::Range;
+
+use super::context::{ContextCall, Encoded, Projection};
+use super::parameters::{Initialise, Layout};
+use crate::engine::{Activation, Engine, InputGradient, Linear, Output, Reach, Staircase};
+
+/// The shape of a conditioner.
+#[derive(Clone, Debug)]
+pub(crate) struct MadeShape {
+    /// Features through which each variable enters.
+    pub inputs: Vec<usize>,
+    /// Parameters each variable gets (the paper's MADE+: a number per variable).
+    pub outputs: Vec<usize>,
+    /// Hidden units.
+    pub hidden: usize,
+    /// Residual blocks.
+    pub blocks: usize,
+}
+
+/// A residual MADE: where its parameters stand and which units belong to which degree.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    initial: Linear,
+    blocks: Vec<[Linear; 2]>,
+    output: Linear,
+    context: Option<Projection>,
+    /// Hidden units of each degree.
+    degree_units: Vec<Range<usize>>,
+    /// Outputs of each variable.
+    variable_outputs: Vec<Range<usize>>,
+    hidden: usize,
+}
+
+/// Activations of a [`Made`] on a batch.
+pub(crate) struct MadeTape<E: Engine> {
+    /// The residual stream h; after the pass, its last value.
+    hidden: E::Matrix,
+    /// relu(h) before each block.
+    activated: Vec<E::Matrix>,
+    /// relu(W₁ …) inside each block.
+    inner: Vec<E::Matrix>,
+    /// ρ, overwritten by dρ in the backward pass.
+    pub(crate) rho: E::Matrix,
+    table: Option<E::Matrix>,
+    table_gradient: Option<E::Matrix>,
+}
+
+/// Shared scratch of backward passes.
+pub(crate) struct MadeScratch<E: Engine> {
+    /// dh.
+    pub(crate) hidden: E::Matrix,
+    /// Gradient inside a block.
+    pub(crate) inner: E::Matrix,
+    /// For weight gradients.
+    pub(crate) transposed: E::Matrix,
+}
+
+/// What a pass over rows needs.
+pub(crate) struct RowCall<'a, E: Engine> {
+    pub engine: &'a E,
+    pub parameters: &'a E::Buffer,
+    pub rows: &'a E::Rows,
+}
+
+/// Ranges of consecutive runs of the given lengths.
+fn ranges(lengths: &[usize]) -> Vec<Range<usize>> {
+    let ends = lengths.iter().scan(0, |end, len| {
+        *end += len;
+        Some(*end - len..*end)
+    });
+    ends.collect()
+}
+
+impl Made {
+    pub(crate) fn allocate(layout: &mut Layout, shape: &MadeShape, context: Encoded) -> Self {
+        let (variables, hidden) = (shape.inputs.len(), shape.hidden);
+        debug_assert_eq!(variables, shape.outputs.len());
+        // Degree ⌊u·d/H⌋: the units of degree g are those from ⌈g·H/d⌉ on.
+        let start = |degree: usize| (degree * hidden).div_ceil(variables.max(1)).min(hidden);
+        let degree_units: Vec<_> = (0..variables).map(|degree| start(degree)..start(degree + 1)).collect();
+        let variable_inputs = ranges(&shape.inputs);
+        let variable_outputs = ranges(&shape.outputs);
+
+        let known = |count: usize| variable_inputs.get(count).map_or(shape.inputs.iter().sum(), |r| r.start) as u32;
+        let reach = |units: &dyn Fn(usize) -> usize| Reach::new((0..=variables).map(|d| units(d) as u32).collect());
+        let reach_hidden = reach(&|dim| if dim == 0 { 0 } else { degree_units[dim - 1].end });
+        let reach_outputs = reach(&|dim| if dim == 0 { 0 } else { variable_outputs[dim - 1].end });
+        let reach_inputs = reach(&|dim| known(dim) as usize);
+        // A degree's units read what is named here for it.
+        let per_unit = |prefix: &dyn Fn(usize) -> u32| -> Vec<u32> {
+            degree_units.iter().enumerate().flat_map(|(degree, units)| units.clone().map(move |_| prefix(degree))).collect()
+        };
+        let input_stairs = Staircase::new(per_unit(&known), known(variables) as usize);
+        let hidden_stairs = Staircase::new(per_unit(&|degree| degree_units[degree].end as u32), hidden);
+        let output_prefix = variable_outputs.iter().zip(&degree_units);
+        let output_prefix = output_prefix.flat_map(|(outputs, units)| outputs.clone().map(|_| units.end as u32)).collect();
+        let output_stairs = Staircase::new(output_prefix, hidden);
+
+        let initial = layout.within("initial", |layout| {
+            layout.linear(input_stairs, reach_hidden.clone(), reach_inputs, Initialise::FanIn)
+        });
+        let block = |layout: &mut Layout| {
+            // The second map starts small, so that a deep stack of blocks starts close to a linear one.
+            [("linear1", Initialise::FanIn), ("linear2", Initialise::Uniform { bound: 1e-3 })].map(|(name, how)| {
+                let (stairs, reach) = (hidden_stairs.clone(), reach_hidden.clone());
+                layout.within(name, |layout| layout.linear(stairs, reach.clone(), reach, how))
+            })
+        };
+        let blocks = (0..shape.blocks).map(|index| layout.within(format!("blocks.{index}"), block)).collect();
+        let output = layout.within("output", |layout| {
+            layout.linear(output_stairs, reach_outputs, reach_hidden.clone(), Initialise::Zero)
+        });
+        let width = (shape.blocks + 1) * hidden;
+        let context = (!context.is_constant())
+            .then(|| layout.within("context", |layout| Projection::allocate(layout, context, width)));
+        Self { initial, blocks, output, context, degree_units, variable_outputs, hidden }
+    }
+
+    pub(crate) fn variables(&self) -> usize {
+        self.degree_units.len()
+    }
+
+    pub(crate) fn outputs(&self, variable: usize) -> Range<usize> {
+        self.variable_outputs[variable].clone()
+    }
+
+    /// The most inputs any of its maps has.
+    pub(crate) fn max_inputs(&self) -> usize {
+        let context = match &self.context {
+            Some(Projection::Product(linear)) => linear.stairs.inputs(),
+            _ => 0,
+        };
+        self.hidden.max(self.initial.stairs.inputs()).max(context)
+    }
+
+    pub(crate) fn tape<E: Engine>(&self, engine: &E, rows: usize, contexts: usize, training: bool) -> MadeTape<E> {
+        let hidden = || engine.matrix(self.hidden, rows);
+        let table = || self.context.as_ref().and_then(|projection| projection.tape(engine, contexts));
+        MadeTape {
+            hidden: hidden(),
+            activated: self.blocks.iter().map(|_| hidden()).collect(),
+            inner: self.blocks.iter().map(|_| hidden()).collect(),
+            rho: engine.matrix(self.output.stairs.outputs(), rows),
+            table: table(),
+            table_gradient: if training { table() } else { None },
+        }
+    }
+
+    pub(crate) fn scratch<E: Engine>(engine: &E, hidden: usize, inputs: usize, rows: usize) -> MadeScratch<E> {
+        MadeScratch {
+            hidden: engine.matrix(hidden, rows),
+            inner: engine.matrix(hidden, rows),
+            transposed: engine.matrix(engine.scratch_features(inputs), rows),
+        }
+    }
+
+    /// Units of the hidden layers.
+    pub(crate) fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// ρ for all variables of known inputs `x`.
+    pub(crate) fn forward<E: Engine>(
+        &self,
+        call: &RowCall<'_, E>,
+        context: &ContextCall<'_, E>,
+        x: &E::Matrix,
+        tape: &mut MadeTape<E>,
+    ) {
+        self.begin(call, context, tape);
+        self.pass(call, x, 0..self.hidden, 0..self.output.stairs.outputs(), tape);
+    }
+
+    /// Looks the contexts up: the first thing in either direction.
+    pub(crate) fn begin<E: Engine>(&self, call: &RowCall<'_, E>, context: &ContextCall<'_, E>, tape: &mut MadeTape<E>) {
+        let Some(projection) = &self.context else { return };
+        projection.forward(context, &mut tape.table);
+        for injection in 0..=self.blocks.len() {
+            let to = if injection == 0 { &mut tape.hidden } else { &mut tape.inner[injection - 1] };
+            let table = projection.table(call.parameters, &tape.table);
+            call.engine.gather(table, injection * self.hidden, &self.initial.outputs, call.rows, to);
+        }
+    }
+
+    /// ρ of variable `variable`, once features of all earlier variables stand in `x` and [`Made::step`] was called for
+    /// them; [`Made::begin`] comes first.
+    pub(crate) fn step<E: Engine>(
+        &self,
+        call: &RowCall<'_, E>,
+        x: &E::Matrix,
+        variable: usize,
+        tape: &mut MadeTape<E>,
+    ) {
+        let units = self.degree_units[variable].clone();
+        self.pass(call, x, units, self.variable_outputs[variable].clone(), tape);
+    }
+
+    fn pass<E: Engine>(
+        &self,
+        call: &RowCall<'_, E>,
+        x: &E::Matrix,
+        units: Range<usize>,
+        outputs: Range<usize>,
+        tape: &mut MadeTape<E>,
+    ) {
+        let product = |linear: &Linear, input: &E::Matrix, units: Range<usize>, output: Output<'_, E::Matrix>| {
+            call.engine.product(linear, call.parameters, call.rows, input, units, output);
+        };
+        let in_context = self.context.is_some();
+        let MadeTape { hidden, activated, inner, rho, .. } = tape;
+        if !units.is_empty() {
+            let activation = Activation::and_relu_into(activated.first_mut());
+            product(&self.initial, x, units.clone(), Output { to: hidden, accumulate: in_context, activation });
+            for (index, ([first, second], inner)) in self.blocks.iter().zip(inner).enumerate() {
+                let output = Output { to: inner, accumulate: in_context, activation: Activation::Relu };
+                product(first, &activated[index], units.clone(), output);
+                let activation = Activation::and_relu_into(activated.get_mut(index + 1));
+                product(second, inner, units.clone(), Output { to: hidden, accumulate: true, activation });
+            }
+        }
+        let output = Output { to: rho, accumulate: false, activation: Activation::Identity };
+        product(&self.output, hidden, outputs, output);
+    }
+
+    /// Carries dρ (in `tape.rho`) back to parameters, to the inputs (added to `x_gradient`) and to the dense context.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn backward<E: Engine>(
+        &self,
+        call: &RowCall<'_, E>,
+        context: &ContextCall<'_, E>,
+        x: &E::Matrix,
+        tape: &mut MadeTape<E>,
+        scratch: &mut MadeScratch<E>,
+        x_gradient: &mut E::Matrix,
+        context_gradient: Option<&mut E::Matrix>,
+        gradient: &mut E::Buffer,
+    ) {
+        let RowCall { engine, parameters, rows } = *call;
+        let MadeTape { hidden, activated, inner, rho, table_gradient, .. } = tape;
+        let MadeScratch { hidden: d_hidden, inner: d_inner, transposed } = scratch;
+        let projection = self.context.as_ref();
+        if let Some(projection) = projection {
+            projection.clear_gradient(engine, gradient, table_gradient);
+        }
+        let mut look_up_gradient = |from: &E::Matrix, injection: usize, gradient: &mut E::Buffer| {
+            if let Some(projection) = projection {
+                let table = projection.table_gradient(gradient, table_gradient);
+                engine.scatter(from, injection * self.hidden, &self.initial.outputs, rows, table);
+            }
+        };
+        engine.product_weight_gradient(&self.output, rows, hidden, rho, transposed, gradient);
+        let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: false, gate: None };
+        engine.product_input_gradient(&self.output, parameters, rows, rho, to_hidden);
+        for (index, [first, second]) in self.blocks.iter().enumerate().rev() {
+            engine.product_weight_gradient(second, rows, &inner[index], d_hidden, transposed, gradient);
+            let to_inner = InputGradient { to: &mut *d_inner, accumulate: false, gate: Some(&inner[index]) };
+            engine.product_input_gradient(second, parameters, rows, d_hidden, to_inner);
+            look_up_gradient(d_inner, index + 1, gradient);
+            engine.product_weight_gradient(first, rows, &activated[index], d_inner, transposed, gradient);
+            let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: true, gate: Some(&activated[index]) };
+            engine.product_input_gradient(first, parameters, rows, d_inner, to_hidden);
+        }
+        look_up_gradient(d_hidden, 0, gradient);
+        engine.product_weight_gradient(&self.initial, rows, x, d_hidden, transposed, gradient);
+        let to_x = InputGradient { to: x_gradient, accumulate: true, gate: None };
+        engine.product_input_gradient(&self.initial, parameters, rows, d_hidden, to_x);
+        if let Some(projection) = projection {
+            projection.backward(context, table_gradient, transposed, context_gradient, gradient);
+        }
+    }
+}

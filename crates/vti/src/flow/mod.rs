@@ -1,0 +1,163 @@
+//! CoSMIC flows: one conditional normalizing flow for models of every dimension (paper, section 2).
+//!
+//! A flow maps reference variables `z ~ N(0, I)` to the parameters `θ_m` of a model, given the model as context. Rows carry
+//! only their active coordinates, left-aligned by `P_m`; inactive ones take the static point of every transform, that is,
+//! they are not touched at all (Lemma 1), so density and loss never involve them (Proposition 1, Corollary 1).
+//!
+//! ```
+//! use vti::engine::{CpuEngine, Engine};
+//! use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes};
+//!
+//! // Three coordinates at most, four models.
+//! let shape = FlowShape { max_dim: 3, context: ContextShape::Symbols(4) };
+//! let flow = Flow::new(&FlowSettings::affine(2, 1, 8), shape)?;
+//! let engine = CpuEngine::<f64>::new(1)?;
+//! let mut parameters = engine.buffer(flow.parameter_count());
+//! engine.write(&flow.initial_parameters(1), &mut parameters);
+//!
+//! let mut batch = Batch::new();
+//! batch.push(&[0, 2], 3); // a model with coordinates 0 and 2, context 3
+//! let mut work = flow.workspace(&engine, 1, Passes::Evaluation);
+//! work.set_batch(&engine, &batch)?;
+//! work.write_z(&engine, &[0.5, -1.0, 0.0]);
+//! flow.forward(&engine, &parameters, &mut work);
+//! let (mut theta, mut log_det) = ([0.0; 3], [0.0; 1]);
+//! work.read_theta(&engine, &mut theta, &mut log_det)?;
+//! assert!((theta[0] - 0.5).abs() < 1e-12); // a new flow is the identity
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod batch;
+mod context;
+mod error;
+mod layer;
+pub(crate) mod made;
+pub(crate) mod parameters;
+mod settings;
+mod workspace;
+
+pub use batch::Batch;
+pub use error::FlowError;
+pub use parameters::Tensor;
+pub use settings::{
+    AffineSettings, DiagonalSettings, FlowSettings, GlobalSettings, LayerSettings, SplineSettings,
+};
+pub use workspace::{Passes, Workspace};
+
+use self::context::{ContextNet, Encoded};
+use self::layer::Layer;
+use self::parameters::Layout;
+use crate::engine::{Engine, Real};
+
+/// What the flow is about: the saturated dimension and the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowShape {
+    /// `d_max`.
+    pub max_dim: usize,
+    /// How models are told apart.
+    pub context: ContextShape,
+}
+
+/// How a model enters the conditioners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextShape {
+    /// As one of so many symbols, looked up in tables. One symbol means no context at all.
+    Symbols(usize),
+    /// As a vector of so many features.
+    Features(usize),
+}
+
+/// A composition of layers, and where their parameters φ stand.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    shape: FlowShape,
+    encoder: Option<ContextNet>,
+    encoded: Encoded,
+    layers: Vec<Layer>,
+    layout: Layout,
+}
+
+impl Flow {
+    /// Checks the settings and lays the parameters out.
+    pub fn new(settings: &FlowSettings, shape: FlowShape) -> Result<Self, FlowError> {
+        let mut encoded = Encoded::from(shape.context);
+        if matches!(encoded, Encoded::Symbols(0) | Encoded::Dense(0)) {
+            return Err(FlowError::NoContext);
+        }
+        if settings.layers.is_empty() {
+            return Err(FlowError::NoLayers);
+        }
+        let mut layout = Layout::default();
+        let mut encoder = None;
+        if let Some(&width) = settings.encoder.last() {
+            if let Some(layer) = settings.encoder.iter().position(|&width| width == 0) {
+                return Err(FlowError::Encoder { layer });
+            }
+            let allocate = |layout: &mut Layout| ContextNet::allocate(layout, encoded, &settings.encoder, true);
+            encoder = Some(layout.within("encoder", allocate));
+            encoded = Encoded::Dense(width);
+        }
+        let mut layers = Vec::with_capacity(settings.layers.len());
+        let mut reversed = false;
+        for (index, layer) in settings.layers.iter().enumerate() {
+            layers.push(layout.within(format!("layers.{index}"), |layout| {
+                Layer::allocate(layout, layer, index, shape.max_dim, encoded, reversed)
+            })?);
+            reversed ^= *layer == LayerSettings::Reverse;
+        }
+        // An odd number of reversals would hand θ out backwards; one more restores the order at no cost in parameters.
+        if reversed {
+            layers.push(Layer::Reverse);
+        }
+        Ok(Self { shape, encoder, encoded, layers, layout })
+    }
+
+    /// What the flow is about.
+    pub fn shape(&self) -> FlowShape {
+        self.shape
+    }
+
+    /// How many numbers φ has.
+    pub fn parameter_count(&self) -> usize {
+        self.layout.len()
+    }
+
+    /// Names, places and shapes of everything in φ.
+    pub fn tensors(&self) -> &[Tensor] {
+        self.layout.tensors()
+    }
+
+    /// Random initial φ. Last layers of conditioners are 0, so the flow starts as the identity.
+    pub fn initial_parameters<T: Real>(&self, seed: u64) -> Vec<T> {
+        self.layout.initial(seed)
+    }
+
+    /// Memory for passes over batches of up to `rows` rows.
+    pub fn workspace<E: Engine>(&self, engine: &E, rows: usize, passes: Passes) -> Workspace<E> {
+        Workspace::new(self, engine, rows, passes)
+    }
+
+    /// Sampling direction: `θ = T_φ(z | m)` with `log |det ∇T|`, for the z and the batch in `work`.
+    pub fn forward<E: Engine>(&self, engine: &E, parameters: &E::Buffer, work: &mut Workspace<E>) {
+        work.forward(self, engine, parameters);
+    }
+
+    /// Density direction: `z = T_φ⁻¹(θ | m)` with `log |det ∇T|` (of the sampling direction), for the θ in `work`.
+    ///
+    /// `log q_φ(θ | m) = log ν(z) − log |det ∇T|` (paper, equation cosmiciaf).
+    pub fn inverse<E: Engine>(&self, engine: &E, parameters: &E::Buffer, work: &mut Workspace<E>) {
+        work.inverse(self, engine, parameters);
+    }
+
+    /// Gradients of a function of θ and log-determinants after [`Flow::forward`], whose derivatives
+    /// [`Workspace::write_gradients`] set: with respect to φ (written to `gradient`), z and features (read from `work`).
+    pub fn backward<E: Engine>(
+        &self,
+        engine: &E,
+        parameters: &E::Buffer,
+        work: &mut Workspace<E>,
+        gradient: &mut E::Buffer,
+    ) {
+        work.backward(self, engine, parameters, gradient);
+    }
+}

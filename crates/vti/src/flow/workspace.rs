@@ -1,0 +1,408 @@
+//! All memory of a flow's passes, planned once.
+
+use std::cmp::Reverse;
+
+use super::context::{ContextCall, ContextTape};
+use super::error::FlowError;
+use super::layer::{Call, Gradients, Layer, LayerTape, Scratch};
+use super::made::{Made, RowCall};
+use super::{Batch, ContextShape, Flow, FlowShape};
+use crate::engine::{Engine, Placement, Real, RowPlan};
+
+/// What a workspace is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// Either direction, without gradients.
+    Evaluation,
+    /// The sampling direction with gradients.
+    Training,
+}
+
+/// Memory for passes over batches of up to a fixed number of rows. Passes allocate nothing.
+///
+/// Rows are sorted by dimension and split into lanes, which know nothing of one another.
+pub struct Workspace<E: Engine> {
+    shape: FlowShape,
+    capacity: usize,
+    passes: Passes,
+    lane_rows: usize,
+    /// Whether anything is computed per distinct context, or by saturated coordinate.
+    per_context: bool,
+    batch: Batch<E::Real>,
+    order: Vec<u32>,
+    /// Number of each row's context among the distinct ones of its lane.
+    slots: Vec<u32>,
+    /// Number of each context among the distinct ones of the current lane.
+    slot_of: Vec<u32>,
+    used: Vec<u32>,
+    ones: Vec<u32>,
+    identity: Vec<u32>,
+    lanes: Vec<Lane<E>>,
+}
+
+/// A share of the rows.
+struct Lane<E: Engine> {
+    max_dim: usize,
+    rows: E::Rows,
+    contexts: E::Rows,
+    features: E::Matrix,
+    encoder: Option<ContextTape<E>>,
+    /// `x[0]` is z, `x[l]` the output of layer l − 1, the last one θ.
+    x: Vec<E::Matrix>,
+    log_det: E::Matrix,
+    tapes: Vec<LayerTape<E>>,
+    training: Option<Training<E>>,
+}
+
+/// What a lane needs for gradients.
+struct Training<E: Engine> {
+    x: E::Matrix,
+    log_det: E::Matrix,
+    scratch: Scratch<E>,
+    /// Of the dense context, where there is one.
+    encoded: Option<E::Matrix>,
+    /// Of the features, where an encoder stands between.
+    features: Option<E::Matrix>,
+    /// Of the parameters, where several lanes add up.
+    parameters: Option<E::Buffer>,
+}
+
+impl<E: Engine> std::fmt::Debug for Workspace<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace").field("capacity", &self.capacity).field("lanes", &self.lanes.len()).finish()
+    }
+}
+
+impl<E: Engine> Workspace<E> {
+    pub(super) fn new(flow: &Flow, engine: &E, capacity: usize, passes: Passes) -> Self {
+        let lane_rows = match passes {
+            Passes::Training => engine.lane_rows(capacity, flow.parameter_count()),
+            Passes::Evaluation => engine.independent_lane_rows(capacity),
+        }
+        .max(1);
+        let lanes = capacity.div_ceil(lane_rows).max(1);
+        let contexts = match flow.shape.context {
+            ContextShape::Symbols(count) => count.max(capacity),
+            ContextShape::Features(_) => capacity,
+        };
+        let diagonal = flow.layers.iter().any(|layer| matches!(layer, Layer::Diagonal { .. }));
+        Self {
+            shape: flow.shape,
+            capacity,
+            passes,
+            lane_rows,
+            per_context: diagonal || flow.encoder.is_some() || matches!(flow.shape.context, ContextShape::Features(_)),
+            batch: Batch::with_capacity(capacity, flow.shape),
+            order: Vec::with_capacity(capacity),
+            slots: vec![0; capacity],
+            slot_of: vec![u32::MAX; contexts],
+            used: Vec::with_capacity(capacity),
+            ones: vec![1; contexts],
+            identity: (0..contexts as u32).collect(),
+            lanes: (0..lanes).map(|_| Lane::new(flow, engine, lane_rows, passes, lanes > 1)).collect(),
+        }
+    }
+
+    /// Copies a batch in, sorts its rows by dimension and shares them out.
+    pub fn set_batch(&mut self, engine: &E, batch: &Batch<E::Real>) -> Result<(), FlowError> {
+        batch.check(self.shape, self.capacity)?;
+        self.batch.clone_from_within_capacity(batch);
+        let batch = &self.batch;
+        self.order.clear();
+        self.order.extend(0..batch.rows() as u32);
+        self.order.sort_unstable_by_key(|&row| (Reverse(batch.dims[row as usize]), row));
+        if batch.feature_rows() > self.ones.len() {
+            self.ones.resize(batch.feature_rows(), 1);
+            self.slot_of.resize(batch.feature_rows(), u32::MAX);
+            self.identity = (0..batch.feature_rows() as u32).collect();
+        }
+        let mut rest = self.order.as_slice();
+        for lane in &mut self.lanes {
+            let (order, others) = rest.split_at(rest.len().min(self.lane_rows));
+            rest = others;
+            self.used.clear();
+            if self.per_context {
+                for &row in order {
+                    let context = batch.contexts[row as usize];
+                    let slot = &mut self.slot_of[context as usize];
+                    if *slot == u32::MAX {
+                        *slot = self.used.len() as u32;
+                        self.used.push(context);
+                    }
+                    self.slots[row as usize] = *slot;
+                }
+                for &context in &self.used {
+                    self.slot_of[context as usize] = u32::MAX;
+                }
+            }
+            lane.max_dim = order.first().map_or(0, |&row| batch.dims[row as usize] as usize);
+            let (active, starts) = (batch.active.as_slice(), batch.starts.as_slice());
+            let (contexts, slots) = (batch.contexts.as_slice(), self.slots.as_slice());
+            let plan = RowPlan { order, dims: &batch.dims, contexts, slots, active, starts, needs_active: true };
+            engine.set_rows(&mut lane.rows, plan);
+            let plan = RowPlan {
+                order: &self.used,
+                dims: &self.ones,
+                contexts: &self.identity,
+                slots: &self.identity,
+                active: &[],
+                starts: &[],
+                needs_active: false,
+            };
+            engine.set_rows(&mut lane.contexts, plan);
+            if let ContextShape::Features(stride) = self.shape.context {
+                engine.import(&lane.contexts, &batch.features, Placement::Whole { stride }, &mut lane.features);
+            }
+        }
+        Ok(())
+    }
+
+    fn left_aligned(&self) -> Placement {
+        Placement::LeftAligned { stride: self.shape.max_dim }
+    }
+
+    fn saturated(&self) -> Placement {
+        Placement::Saturated { stride: self.shape.max_dim }
+    }
+
+    /// Sets z: row-major with stride `d_max`, active coordinates first.
+    pub fn write_z(&mut self, engine: &E, z: &[E::Real]) {
+        let at = self.left_aligned();
+        engine.for_each_lane(&mut self.lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
+    }
+
+    /// Sets z from saturated rows: `d_max` numbers each, active or not, of which the active ones are taken (`P_m`).
+    pub fn write_saturated_z(&mut self, engine: &E, z: &[E::Real]) {
+        let at = self.saturated();
+        engine.for_each_lane(&mut self.lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
+    }
+
+    /// Sets θ, laid out as in [`Workspace::write_z`].
+    pub fn write_theta(&mut self, engine: &E, theta: &[E::Real]) {
+        let at = self.left_aligned();
+        engine.for_each_lane(&mut self.lanes, |_, lane| {
+            let last = lane.x.len() - 1;
+            engine.import(&lane.rows, theta, at, &mut lane.x[last]);
+        });
+    }
+
+    /// Reads θ, laid out as in [`Workspace::write_z`], and the log-determinant of each row. Numbers beyond a row's
+    /// dimension are left alone. Everything is read even when the error says that something is not finite.
+    pub fn read_theta(
+        &self,
+        engine: &E,
+        theta: &mut [E::Real],
+        log_det: &mut [E::Real],
+    ) -> Result<(), FlowError> {
+        self.read(engine, |lane| lane.x.last(), self.left_aligned(), theta, log_det);
+        self.finite(theta, log_det)
+    }
+
+    /// Reads saturated rows `(θ_m, u)`: only active coordinates are written (`P_m⁻¹`), so that a buffer that holds the
+    /// saturated z keeps its inactive coordinates, bit for bit (Lemma 1).
+    pub fn read_saturated_theta(&self, engine: &E, theta: &mut [E::Real], log_det: &mut [E::Real]) {
+        self.read(engine, |lane| lane.x.last(), self.saturated(), theta, log_det);
+    }
+
+    /// Reads z, laid out as in [`Workspace::write_z`], and the log-determinant of each row.
+    pub fn read_z(&self, engine: &E, z: &mut [E::Real], log_det: &mut [E::Real]) -> Result<(), FlowError> {
+        self.read(engine, |lane| lane.x.first(), self.left_aligned(), z, log_det);
+        self.finite(z, log_det)
+    }
+
+    fn read(
+        &self,
+        engine: &E,
+        which: impl Fn(&Lane<E>) -> Option<&E::Matrix>,
+        at: Placement,
+        to: &mut [E::Real],
+        log_det: &mut [E::Real],
+    ) {
+        for lane in &self.lanes {
+            if let Some(matrix) = which(lane) {
+                engine.export(&lane.rows, matrix, at, to);
+            }
+            engine.export(&lane.rows, &lane.log_det, Placement::Whole { stride: 1 }, log_det);
+        }
+    }
+
+    fn finite(&self, values: &[E::Real], log_det: &[E::Real]) -> Result<(), FlowError> {
+        for (row, &dim) in self.batch.dims.iter().enumerate() {
+            let values = &values[row * self.shape.max_dim..][..dim as usize];
+            let bad = values.iter().position(|value| !value.is_finite());
+            if bad.is_some() || !log_det[row].is_finite() {
+                return Err(FlowError::NotFinite { row, coordinate: bad });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the derivatives of a function with respect to θ (laid out as in [`Workspace::write_z`]) and log-determinants.
+    pub fn write_gradients(&mut self, engine: &E, theta: &[E::Real], log_det: &[E::Real]) {
+        let at = self.left_aligned();
+        engine.for_each_lane(&mut self.lanes, |_, lane| {
+            if let Some(training) = &mut lane.training {
+                engine.import(&lane.rows, theta, at, &mut training.x);
+                engine.import(&lane.rows, log_det, Placement::Whole { stride: 1 }, &mut training.log_det);
+            }
+        });
+    }
+
+    /// Reads the derivatives with respect to z after a backward pass.
+    pub fn read_z_gradient(&self, engine: &E, z: &mut [E::Real]) {
+        for lane in &self.lanes {
+            if let Some(training) = &lane.training {
+                engine.export(&lane.rows, &training.x, self.left_aligned(), z);
+            }
+        }
+    }
+
+    /// Reads the derivatives with respect to the features of every context after a backward pass.
+    pub fn read_feature_gradient(&self, engine: &E, features: &mut [E::Real]) {
+        let ContextShape::Features(stride) = self.shape.context else { return };
+        features.fill(E::Real::ZERO);
+        let mut part = vec![E::Real::ZERO; features.len()];
+        for lane in &self.lanes {
+            let Some(training) = &lane.training else { continue };
+            if let Some(matrix) = training.features.as_ref().or(training.encoded.as_ref()) {
+                // A context may occur in several lanes.
+                part.fill(E::Real::ZERO);
+                engine.export(&lane.contexts, matrix, Placement::Whole { stride }, &mut part);
+                features.iter_mut().zip(&part).for_each(|(sum, &part)| *sum += part);
+            }
+        }
+    }
+
+    pub(super) fn forward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
+        engine.for_each_lane(&mut self.lanes, |_, lane| lane.forward(flow, engine, parameters));
+    }
+
+    pub(super) fn inverse(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
+        engine.for_each_lane(&mut self.lanes, |_, lane| lane.inverse(flow, engine, parameters));
+    }
+
+    pub(super) fn backward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer, gradient: &mut E::Buffer) {
+        debug_assert_eq!(self.passes, Passes::Training, "a workspace for evaluation has no gradients");
+        if let [lane] = self.lanes.as_mut_slice() {
+            lane.backward(flow, engine, parameters, gradient);
+            return;
+        }
+        engine.for_each_lane(&mut self.lanes, |_, lane| {
+            let own = lane.training.as_mut().and_then(|training| training.parameters.take());
+            if let Some(mut own) = own {
+                lane.backward(flow, engine, parameters, &mut own);
+                if let Some(training) = &mut lane.training {
+                    training.parameters = Some(own);
+                }
+            }
+        });
+        engine.zero(gradient, 0..flow.parameter_count());
+        for lane in &self.lanes {
+            if let Some(own) = lane.training.as_ref().and_then(|training| training.parameters.as_ref()) {
+                engine.add(own, gradient);
+            }
+        }
+    }
+}
+
+impl<E: Engine> Lane<E> {
+    fn new(flow: &Flow, engine: &E, rows: usize, passes: Passes, several: bool) -> Self {
+        let FlowShape { max_dim, context } = flow.shape;
+        let training = passes == Passes::Training;
+        let coordinates = || engine.matrix(max_dim, rows);
+        let features = if let ContextShape::Features(width) = context { width } else { 0 };
+        let sizes = flow.layers.iter().map(Layer::scratch_sizes);
+        let (hidden, inputs) = sizes.fold((0, 0), |(h, i), (hidden, inputs)| (h.max(hidden), i.max(inputs)));
+        let inputs = inputs.max(flow.encoder.as_ref().map_or(0, |encoder| encoder.max_inputs()));
+        let dense = match flow.encoded {
+            super::context::Encoded::Dense(width) => Some(width),
+            super::context::Encoded::Symbols(_) => None,
+        };
+        Self {
+            max_dim: 0,
+            rows: engine.rows(rows, max_dim),
+            contexts: engine.rows(rows, 0),
+            features: engine.matrix(features, rows),
+            encoder: flow.encoder.as_ref().map(|encoder| encoder.tape(engine, rows, training)),
+            x: (0..=flow.layers.len()).map(|_| coordinates()).collect(),
+            log_det: engine.matrix(1, rows),
+            tapes: flow.layers.iter().map(|layer| layer.tape(engine, rows, rows, max_dim, training)).collect(),
+            training: training.then(|| Training {
+                x: coordinates(),
+                log_det: engine.matrix(1, rows),
+                scratch: Scratch { made: Made::scratch(engine, hidden, inputs, rows), spare: coordinates() },
+                encoded: dense.map(|width| engine.matrix(width, rows)),
+                features: (flow.encoder.is_some() && features > 0).then(|| engine.matrix(features, rows)),
+                parameters: several.then(|| engine.buffer(flow.parameter_count())),
+            }),
+        }
+    }
+
+    fn encode(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
+        if let (Some(encoder), Some(tape)) = (&flow.encoder, &mut self.encoder) {
+            let call = ContextCall { engine, parameters, rows: &self.contexts, encoded: &self.features };
+            encoder.forward(&call, tape);
+        }
+    }
+
+    fn forward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
+        self.encode(flow, engine, parameters);
+        let Self { rows, contexts, features, encoder, x, log_det, tapes, .. } = self;
+        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
+        let call = Call {
+            rows: RowCall { engine, parameters, rows },
+            context: ContextCall { engine, parameters, rows: contexts, encoded },
+        };
+        engine.clear(log_det);
+        for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate() {
+            let (before, after) = x.split_at_mut(index + 1);
+            layer.forward(&call, tape, &before[index], &mut after[0], log_det);
+        }
+    }
+
+    fn inverse(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
+        self.encode(flow, engine, parameters);
+        let Self { max_dim, rows, contexts, features, encoder, x, log_det, tapes, .. } = self;
+        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
+        let call = Call {
+            rows: RowCall { engine, parameters, rows },
+            context: ContextCall { engine, parameters, rows: contexts, encoded },
+        };
+        engine.clear(log_det);
+        for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate().rev() {
+            let (before, after) = x.split_at_mut(index + 1);
+            layer.inverse(&call, tape, *max_dim, &after[0], &mut before[index], log_det);
+        }
+    }
+
+    fn backward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer, gradient: &mut E::Buffer) {
+        let Self { rows, contexts, features, encoder, x, tapes, training, .. } = self;
+        let Some(training) = training else { return };
+        let Training { x: x_gradient, log_det, scratch, encoded: encoded_gradient, features: feature_gradient, .. } =
+            training;
+        if let Some(matrix) = encoded_gradient {
+            engine.clear(matrix);
+        }
+        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
+        let call = Call {
+            rows: RowCall { engine, parameters, rows },
+            context: ContextCall { engine, parameters, rows: contexts, encoded },
+        };
+        for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate().rev() {
+            let context = encoded_gradient.as_mut();
+            let mut gradients = Gradients { x: x_gradient, log_det, context, parameters: gradient };
+            layer.backward(&call, tape, &x[index], scratch, &mut gradients);
+        }
+        if let (Some(net), Some(tape), Some(from)) = (&flow.encoder, encoder, encoded_gradient) {
+            let call = ContextCall { engine, parameters, rows: contexts, encoded: features };
+            if let Some(to) = tape.output_gradient() {
+                engine.copy(contexts, from, to);
+            }
+            if let Some(matrix) = feature_gradient.as_mut() {
+                engine.clear(matrix);
+            }
+            let scratch = &mut scratch.made.transposed;
+            net.backward(&call, tape, scratch, feature_gradient.as_mut(), gradient);
+        }
+    }
+}

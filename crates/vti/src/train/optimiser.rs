@@ -1,0 +1,133 @@
+//! AdamW (Loshchilov and Hutter 2019) with clipping of the gradient's global norm.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{AdamWStep, Engine};
+
+/// Settings of [`AdamW`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdamWSettings {
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Keeps the denominator away from 0.
+    pub epsilon: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// Gradients with a larger norm are scaled down to it; none for no limit.
+    pub clip_norm: Option<f64>,
+}
+
+impl Default for AdamWSettings {
+    fn default() -> Self {
+        Self { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 1e-7, clip_norm: Some(50.0) }
+    }
+}
+
+/// The optimiser's state: two moments per parameter and the number of updates so far.
+pub struct AdamW<E: Engine> {
+    settings: AdamWSettings,
+    first: E::Buffer,
+    second: E::Buffer,
+    updates: u32,
+}
+
+impl<E: Engine> std::fmt::Debug for AdamW<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AdamW").field("settings", &self.settings).field("updates", &self.updates).finish()
+    }
+}
+
+impl<E: Engine> AdamW<E> {
+    /// For `parameters` parameters.
+    pub fn new(engine: &E, parameters: usize, settings: AdamWSettings) -> Self {
+        Self { settings, first: engine.buffer(parameters), second: engine.buffer(parameters), updates: 0 }
+    }
+
+    /// Moves `parameters` against `gradient` and returns the gradient's norm before clipping. A gradient that is not
+    /// finite changes nothing: the caller sees it in the norm.
+    pub fn update(&mut self, engine: &E, rate: f64, gradient: &E::Buffer, parameters: &mut E::Buffer) -> f64 {
+        let norm = engine.squared_norm(gradient).sqrt();
+        if !norm.is_finite() {
+            return norm;
+        }
+        self.updates += 1;
+        let AdamWSettings { beta1, beta2, epsilon, weight_decay, clip_norm } = self.settings;
+        let gradient_scale = clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 });
+        let correction = |beta: f64| 1.0 - beta.powi(self.updates.min(i32::MAX as u32) as i32);
+        let step = AdamWStep {
+            rate,
+            beta1,
+            beta2,
+            epsilon,
+            weight_decay,
+            gradient_scale,
+            bias1: correction(beta1),
+            bias2: correction(beta2),
+        };
+        engine.adamw(&step, gradient, (&mut self.first, &mut self.second), parameters);
+        norm
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::CpuEngine;
+
+    /// The update written out for one number.
+    fn slow(gradients: &[f64], start: f64, rate: f64, settings: &AdamWSettings) -> f64 {
+        let (mut m, mut v, mut p) = (0.0, 0.0, start);
+        for (t, &g) in (1..).zip(gradients) {
+            m = settings.beta1 * m + (1.0 - settings.beta1) * g;
+            v = settings.beta2 * v + (1.0 - settings.beta2) * g * g;
+            let (m_hat, v_hat) = (m / (1.0 - settings.beta1.powi(t)), v / (1.0 - settings.beta2.powi(t)));
+            p -= rate * (m_hat / (v_hat.sqrt() + settings.epsilon) + settings.weight_decay * p);
+        }
+        p
+    }
+
+    #[test]
+    fn updates_follow_the_definition() {
+        let settings = AdamWSettings { weight_decay: 0.1, clip_norm: None, ..AdamWSettings::default() };
+        let engine = CpuEngine::<f64>::with_pool(None);
+        let start: Vec<f64> = (0..37).map(|i| f64::from(i) * 0.1 - 1.0).collect();
+        let mut parameters = engine.buffer(start.len());
+        engine.write(&start, &mut parameters);
+        let mut gradient = engine.buffer(start.len());
+        let mut optimiser = AdamW::new(&engine, start.len(), settings.clone());
+        let gradients = |i: usize| [0.3, -1.0, 2.0].map(|g| g + i as f64 * 0.01);
+        for t in 0..3 {
+            let now: Vec<f64> = (0..start.len()).map(|i| gradients(i)[t]).collect();
+            engine.write(&now, &mut gradient);
+            optimiser.update(&engine, 0.05, &gradient, &mut parameters);
+        }
+        let mut found = vec![0.0; start.len()];
+        engine.read(&parameters, &mut found);
+        for (i, &found) in found.iter().enumerate() {
+            assert!((found - slow(&gradients(i), start[i], 0.05, &settings)).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn clipping_bounds_the_norm_and_bad_gradients_change_nothing() {
+        let engine = CpuEngine::<f64>::with_pool(None);
+        let (mut parameters, mut gradient) = (engine.buffer(2), engine.buffer(2));
+        let mut clipped = AdamW::new(&engine, 2, AdamWSettings { clip_norm: Some(1.0), ..AdamWSettings::default() });
+        engine.write(&[30.0, 40.0], &mut gradient);
+        assert_eq!(clipped.update(&engine, 0.1, &gradient, &mut parameters), 50.0);
+        let mut first = [0.0; 2];
+        engine.read(&clipped.first, &mut first);
+        assert!((first[0] - 0.06).abs() < 1e-12 && (first[1] - 0.08).abs() < 1e-12);
+
+        let mut before = [0.0; 2];
+        engine.read(&parameters, &mut before);
+        engine.write(&[f64::NAN, 1.0], &mut gradient);
+        assert!(clipped.update(&engine, 0.1, &gradient, &mut parameters).is_nan());
+        let mut after = [0.0; 2];
+        engine.read(&parameters, &mut after);
+        assert_eq!(before, after);
+    }
+}
