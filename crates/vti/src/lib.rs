@@ -6,5 +6,6 @@
 
 pub mod engine;
 pub mod flow;
+pub mod models;
 pub mod random;
 pub mod train;

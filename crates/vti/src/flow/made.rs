@@ -186,6 +186,11 @@ impl Made {
         tape: &mut MadeTape<E>,
     ) {
         self.begin(call, context, tape);
+        self.evaluate(call, x, tape);
+    }
+
+    /// All units for known inputs `x`; [`Made::begin`] comes first, and again before another call if there is a context.
+    pub(crate) fn evaluate<E: Engine>(&self, call: &RowCall<'_, E>, x: &E::Matrix, tape: &mut MadeTape<E>) {
         self.pass(call, x, 0..self.hidden, 0..self.output.stairs.outputs(), tape);
     }
 

@@ -28,7 +28,7 @@
 //! ```
 
 mod batch;
-mod context;
+pub(crate) mod context;
 mod error;
 mod layer;
 pub(crate) mod made;

@@ -266,7 +266,7 @@ pub(super) fn gradient<T: Real>(
         let g_xi = g_m * two * (d1 * xi + s * zeta) + g_n0 * (two * s * xi + d0 * zeta) + g_n1 * d1 * zeta;
         let g_zeta = g_m * two * (d0 * zeta + s * xi) + g_n1 * (two * s * zeta + d1 * xi) + g_n0 * d0 * xi;
         let (a, b) = (g_xi / w, g_zeta / w);
-        let g_x = (a * c + dl) * u - (b * u + dl) * c;
+        let g_x = (a * u + dl) * c - (b * c + dl) * u;
         let (low, high) = (x[lane] < -T::TAIL, x[lane] > T::TAIL);
         let in_tail = low || high;
         let inner = |g: T| if in_tail { T::ZERO } else { g };

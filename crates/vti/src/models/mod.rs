@@ -1,0 +1,5 @@
+//! Distributions over models.
+
+mod autoregressive;
+
+pub use autoregressive::{Autoregressive, AutoregressiveSettings, WordError, WordWorkspace};
