@@ -1,0 +1,279 @@
+//! The engine's operations against slow, obvious implementations, for every instruction set and both precisions.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use vti::engine::cpu::simd::Instructions;
+use vti::engine::{
+    Activation, CpuEngine, Engine, InputGradient, Linear, Output, Placement, Reach, Real, RowPlan, Staircase, Table,
+    TableGradient,
+};
+use vti::random::{Purpose, Stream};
+
+/// A random masked map and random rows, all in double precision.
+struct Problem {
+    linear: Linear,
+    parameters: Vec<f64>,
+    dims: Vec<u32>,
+    order: Vec<u32>,
+    /// Row-major, whole rows.
+    x: Vec<f64>,
+    dy: Vec<f64>,
+}
+
+impl Problem {
+    fn new(seed: u64) -> Self {
+        let mut stream = Stream::new(seed, Purpose::Other(0), 0, 0);
+        let mut below = |n: u64| stream.below(n) as usize;
+        let (max_dim, rows) = (1 + below(7), 1 + below(150));
+        // Units per degree, on both sides; some degrees have none, some maps no inputs at all.
+        let inputs: Vec<usize> = (0..max_dim).map(|_| below(20) * usize::from(seed % 11 > 0)).collect();
+        let outputs: Vec<usize> = (0..max_dim).map(|_| below(30)).collect();
+        let ends = |units: &[usize]| -> Vec<u32> {
+            let mut end = 0;
+            std::iter::once(0).chain(units.iter().map(|n| { end += n; end as u32 })).collect()
+        };
+        let (input_ends, output_ends) = (ends(&inputs), ends(&outputs));
+        let prefix = (0..max_dim).flat_map(|degree| vec![input_ends[degree + 1]; outputs[degree]]).collect();
+        let stairs = Staircase::new(prefix, *input_ends.last().unwrap() as usize);
+        let mut len = below(5);
+        let linear = Linear::allocate(&mut len, stairs, Reach::new(output_ends), Reach::new(input_ends));
+        let dims: Vec<u32> = (0..rows).map(|_| below(max_dim as u64 + 1) as u32).collect();
+        let mut order: Vec<u32> = (0..rows as u32).collect();
+        order.sort_by_key(|&row| std::cmp::Reverse(dims[row as usize]));
+        let mut draw = |n: usize| (0..n).map(|_| f64::from(stream.normal() as f32)).collect::<Vec<f64>>();
+        let mut parameters = draw(len);
+        let columns = linear.stairs.inputs();
+        for output in 0..linear.stairs.outputs() {
+            for input in linear.stairs.prefix(output)..columns {
+                parameters[linear.weight + output * columns + input] = 0.0;
+            }
+        }
+        let (x, dy) = (draw(rows * columns), draw(rows * linear.stairs.outputs()));
+        Self { linear, parameters, dims, order, x, dy }
+    }
+
+    fn weight(&self, output: usize, input: usize) -> f64 {
+        self.parameters[self.linear.weight + output * self.linear.stairs.inputs() + input]
+    }
+
+    fn rows<T: Real>(&self, engine: &CpuEngine<T>) -> <CpuEngine<T> as Engine>::Rows {
+        let mut rows = engine.rows(self.dims.len(), 8);
+        let zeros = vec![0; self.dims.len()];
+        let plan = RowPlan {
+            order: &self.order,
+            dims: &self.dims,
+            contexts: &zeros,
+            slots: &zeros,
+            active: &[],
+            starts: &[],
+            needs_active: false,
+        };
+        engine.set_rows(&mut rows, plan);
+        rows
+    }
+}
+
+fn convert<T: Real>(values: &[f64]) -> Vec<T> {
+    values.iter().map(|&x| T::from_f64(x)).collect()
+}
+
+fn load<T: Real>(engine: &CpuEngine<T>, rows: &<CpuEngine<T> as Engine>::Rows, values: &[f64], count: usize)
+-> <CpuEngine<T> as Engine>::Matrix {
+    let features = values.len() / count;
+    let mut matrix = engine.matrix(features, count);
+    engine.import(rows, &convert::<T>(values), Placement::Whole { stride: features }, &mut matrix);
+    matrix
+}
+
+fn close<T: Real>(found: T, truth: f64, scale: f64) -> bool {
+    (found.to_f64() - truth).abs() <= 40.0 * T::EPSILON.to_f64() * (1.0 + scale)
+}
+
+fn products<T: Real>(problem: &Problem, instructions: Instructions) {
+    let engine = CpuEngine::<T>::with_pool(None).with_instructions(instructions);
+    let (linear, count) = (&problem.linear, problem.dims.len());
+    let (inputs, outputs) = (linear.stairs.inputs(), linear.stairs.outputs());
+    let rows = problem.rows(&engine);
+    let mut parameters = engine.buffer(problem.parameters.len());
+    engine.write(&convert::<T>(&problem.parameters), &mut parameters);
+    let (x, mut dy) = (load(&engine, &rows, &problem.x, count), load(&engine, &rows, &problem.dy, count));
+    // Gradients of units a row does not need are 0, as they are in a flow.
+    let needed = |row: usize| linear.outputs.units(problem.dims[row]);
+    let mut masked = problem.dy.clone();
+    for row in 0..count {
+        masked[row * outputs + needed(row)..(row + 1) * outputs].fill(0.0);
+    }
+    engine.import(&rows, &convert::<T>(&masked), Placement::Whole { stride: outputs }, &mut dy);
+
+    // y = relu(dy + W x + b), and the same unit by unit.
+    let mut whole = load(&engine, &rows, &problem.dy, count);
+    let mut copy = engine.matrix(outputs, count);
+    let output = Output { to: &mut whole, accumulate: true, activation: Activation::ReluInto(&mut copy) };
+    engine.product(linear, &parameters, &rows, &x, 0..outputs, output);
+    let mut parts = load(&engine, &rows, &problem.dy, count);
+    for unit in 0..outputs {
+        let output = Output { to: &mut parts, accumulate: true, activation: Activation::Relu };
+        engine.product(linear, &parameters, &rows, &x, unit..unit + 1, output);
+    }
+    let read = |matrix: &_, features: usize| {
+        let mut values = vec![T::ZERO; count * features];
+        engine.export(&rows, matrix, Placement::Whole { stride: features }, &mut values);
+        values
+    };
+    let (whole, copy, parts) = (read(&whole, outputs), read(&copy, outputs), read(&parts, outputs));
+    for row in 0..count {
+        for output in 0..needed(row) {
+            let terms = || (0..inputs).map(|i| problem.weight(output, i) * problem.x[row * inputs + i]);
+            let bias = problem.parameters[linear.bias + output];
+            let truth = terms().sum::<f64>() + bias + problem.dy[row * outputs + output];
+            let place = row * outputs + output;
+            assert!(close(whole[place], truth, terms().map(f64::abs).sum()), "{} ≠ {truth}", whole[place]);
+            assert_eq!(copy[place].to_f64(), whole[place].to_f64().max(0.0));
+            assert_eq!(copy[place].to_f64(), parts[place].to_f64(), "unit by unit gives the same bits");
+        }
+    }
+
+    // dx = (1 + Wᵀ dy where x > 0).
+    let mut dx = load(&engine, &rows, &vec![1.0; count * inputs], count);
+    let output = InputGradient { to: &mut dx, accumulate: true, gate: Some(&x) };
+    engine.product_input_gradient(linear, &parameters, &rows, &dy, output);
+    let dx = read(&dx, inputs);
+    for row in 0..count {
+        for input in 0..linear.inputs.units(problem.dims[row]) {
+            let terms = || (0..outputs).map(|o| problem.weight(o, input) * masked[row * outputs + o]);
+            let gate = if problem.x[row * inputs + input] > 0.0 { 1.0 } else { 0.0 };
+            let found = dx[row * inputs + input];
+            assert!(close(found, 1.0 + gate * terms().sum::<f64>(), terms().map(f64::abs).sum()));
+        }
+    }
+
+    // dW, db. The buffer starts as rubbish where gradients belong and must keep its zeros elsewhere.
+    let mut gradient = engine.buffer(problem.parameters.len());
+    let mut scratch = engine.matrix(engine.scratch_features(inputs), count);
+    engine.product_weight_gradient(linear, &rows, &x, &dy, &mut scratch, &mut gradient);
+    let mut found = vec![T::ZERO; problem.parameters.len()];
+    engine.read(&gradient, &mut found);
+    for output in 0..outputs {
+        let present = || (0..count).filter(|&row| needed(row) > output);
+        let truth: f64 = present().map(|row| masked[row * outputs + output]).sum();
+        assert!(close(found[linear.bias + output], truth, count as f64));
+        for input in 0..inputs {
+            let terms = || present().map(|row| masked[row * outputs + output] * problem.x[row * inputs + input]);
+            let allowed = input < linear.stairs.prefix(output);
+            let truth = if allowed { terms().sum() } else { 0.0 };
+            let found = found[linear.weight + output * inputs + input];
+            assert!(close(found, truth, terms().map(f64::abs).sum()), "dW[{output}, {input}]: {found} ≠ {truth}");
+        }
+    }
+}
+
+#[test]
+fn products_agree_with_triple_loops() {
+    for seed in 0..150 {
+        let problem = Problem::new(seed);
+        for instructions in Instructions::available() {
+            products::<f32>(&problem, instructions);
+            products::<f64>(&problem, instructions);
+        }
+    }
+}
+
+/// Rows with contexts and active coordinates.
+fn lookup_rows(engine: &CpuEngine<f64>, contexts: &[u32], dims: &[u32], active: &[u32], starts: &[u32])
+-> <CpuEngine<f64> as Engine>::Rows {
+    let mut rows = engine.rows(dims.len(), 4);
+    let mut order: Vec<u32> = (0..dims.len() as u32).collect();
+    order.sort_by_key(|&row| std::cmp::Reverse(dims[row as usize]));
+    let plan = RowPlan { order: &order, dims, contexts, slots: contexts, active, starts, needs_active: true };
+    engine.set_rows(&mut rows, plan);
+    rows
+}
+
+#[test]
+fn gather_and_scatter_are_transposes() {
+    let engine = CpuEngine::<f64>::with_pool(None);
+    let mut stream = Stream::new(9, Purpose::Other(0), 0, 0);
+    let (count, width, units, first) = (131, 70, 40, 17);
+    let contexts: Vec<u32> = (0..count).map(|_| stream.below(6) as u32).collect();
+    let dims: Vec<u32> = (0..count).map(|_| stream.below(2) as u32).collect();
+    let rows = lookup_rows(&engine, &contexts, &dims, &vec![0; count], &(0..count as u32).collect::<Vec<_>>());
+    let table: Vec<f64> = (0..6 * width + 3).map(|_| stream.normal()).collect();
+    let mut buffer = engine.buffer(table.len());
+    engine.write(&table, &mut buffer);
+    let reach = Reach::whole(units);
+    let mut found = engine.matrix(units, count);
+    engine.gather(Table::Parameters { buffer: &buffer, at: 3, width }, first, &reach, &rows, &mut found);
+    let mut values = vec![0.0; count * units];
+    engine.export(&rows, &found, Placement::Whole { stride: units }, &mut values);
+    let weights: Vec<f64> = (0..count * units).map(|_| stream.normal()).collect();
+    let mut gradient = engine.buffer(table.len());
+    let mut loaded = engine.matrix(units, count);
+    engine.import(&rows, &weights, Placement::Whole { stride: units }, &mut loaded);
+    let to = TableGradient::Parameters { buffer: &mut gradient, at: 3, width };
+    engine.scatter(&loaded, first, &reach, &rows, to);
+    let mut scattered = vec![0.0; table.len()];
+    engine.read(&gradient, &mut scattered);
+
+    // Rows need nothing where their whole tile has dimension 0, so both sides count rows of dimension 1 only.
+    let mut expected = vec![0.0; table.len()];
+    for row in (0..count).filter(|&row| dims[row] == 1) {
+        for unit in 0..units {
+            let place = 3 + contexts[row] as usize * width + first + unit;
+            assert_eq!(values[row * units + unit], table[place]);
+            expected[place] += weights[row * units + unit];
+        }
+    }
+    // The same through a computed table, one column per context.
+    let identity: Vec<u32> = (0..6).collect();
+    let columns = lookup_rows(&engine, &identity, &[1; 6], &[0; 6], &identity);
+    let mut computed = engine.matrix(width, 6);
+    engine.import(&columns, &table[3..], Placement::Whole { stride: width }, &mut computed);
+    let mut again = engine.matrix(units, count);
+    engine.gather(Table::Computed(&computed), first, &reach, &rows, &mut again);
+    let mut through_table = vec![0.0; count * units];
+    engine.export(&rows, &again, Placement::Whole { stride: units }, &mut through_table);
+    assert_eq!(values, through_table);
+    let mut computed_gradient = engine.matrix(width, 6);
+    engine.scatter(&loaded, first, &reach, &rows, TableGradient::Computed(&mut computed_gradient));
+    let mut through_table = vec![0.0; 6 * width];
+    engine.export(&columns, &computed_gradient, Placement::Whole { stride: width }, &mut through_table);
+    for place in 0..6 * width {
+        // Rows of dimension 0 may add in tiles that others need: in a flow their gradients are 0.
+        let extra: f64 = (0..count)
+            .filter(|&row| dims[row] == 0 && contexts[row] as usize == place / width)
+            .filter_map(|row| (place % width).checked_sub(first).filter(|&unit| unit < units).map(|unit| (row, unit)))
+            .map(|(row, unit)| weights[row * units + unit].abs())
+            .sum();
+        assert!((through_table[place] - expected[3 + place]).abs() <= extra + 1e-12);
+        assert!((scattered[3 + place] - through_table[place]).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn reversal_is_its_own_inverse_and_leaves_inactive_coordinates() {
+    let engine = CpuEngine::<f64>::with_pool(None);
+    let dims: Vec<u32> = (0..70).map(|row| row % 5).collect();
+    let zeros = vec![0; 70];
+    let starts: Vec<u32> = dims.iter().scan(0, |end, dim| { *end += dim; Some(*end - dim) }).collect();
+    let active: Vec<u32> = dims.iter().flat_map(|&dim| 0..dim).collect();
+    let rows = lookup_rows(&engine, &zeros, &dims, &active, &starts);
+    let values: Vec<f64> = (0..70 * 4).map(f64::from).collect();
+    let (mut x, mut y, mut back) = (engine.matrix(4, 70), engine.matrix(4, 70), engine.matrix(4, 70));
+    engine.import(&rows, &values, Placement::LeftAligned { stride: 4 }, &mut x);
+    engine.reverse(&rows, &x, &mut y);
+    engine.reverse(&rows, &y, &mut back);
+    let read = |matrix: &_| {
+        let mut found = vec![-1.0; values.len()];
+        engine.export(&rows, matrix, Placement::LeftAligned { stride: 4 }, &mut found);
+        found
+    };
+    let (reversed, back) = (read(&y), read(&back));
+    for row in 0..70 {
+        let dim = dims[row] as usize;
+        for i in 0..4 {
+            let place = row * 4 + i;
+            assert_eq!(reversed[place], if i < dim { values[row * 4 + dim - 1 - i] } else { -1.0 });
+            assert_eq!(back[place], if i < dim { values[place] } else { -1.0 });
+        }
+    }
+}
