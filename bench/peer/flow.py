@@ -578,8 +578,9 @@ def main() -> None:
     commands.add_parser("check", parents=[common], help="check correctness")
     command = commands.add_parser("dump", parents=[common], help="write values of tiny flows")
     command.add_argument("out", type=Path)
-    parser.set_defaults(threads=2, compile=False)
-    arguments = parser.parse_args()
+    # Defaults come from the namespace: those of a subparser would overwrite options given
+    # before the command.
+    arguments = parser.parse_args(namespace=argparse.Namespace(threads=2, compile=False))
 
     keep_memory()
     torch.set_num_threads(arguments.threads)

@@ -123,4 +123,9 @@ impl Linear {
         *len = bias + stairs.outputs();
         Self { weight, bias, stairs, outputs, inputs }
     }
+
+    /// Multiply-adds of `y = W x + b` for a row of dimension `dim`.
+    pub fn multiply_adds(&self, dim: u32) -> f64 {
+        (0..self.outputs.units(dim)).map(|output| self.stairs.prefix(output) as f64).sum()
+    }
 }

@@ -1,0 +1,305 @@
+//! Flows: a whole step (forward, backward, AdamW) against the same architecture in PyTorch, and what skipping buys.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use vti::engine::{CpuEngine, Engine};
+use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes, Workspace};
+use vti::models::{Autoregressive, AutoregressiveSettings};
+use vti::random::{Purpose, Stream};
+use vti::train::{AdamW, AdamWSettings};
+
+use crate::Options;
+use crate::peak;
+use crate::peer::Peer;
+use crate::report::{Line, Report};
+
+const ROWS: usize = 1024;
+
+type Buffer = <CpuEngine<f32> as Engine>::Buffer;
+
+/// Which coordinates are active in a row.
+#[derive(Clone, Copy)]
+enum Active {
+    /// All of them.
+    All,
+    /// An intercept and the bits of the context symbol.
+    Bits,
+    /// The first d, with d uniform on 0..=d_max.
+    Uniform,
+    /// The first `part` of all.
+    Share(f64),
+}
+
+struct Case {
+    name: &'static str,
+    what: &'static str,
+    settings: FlowSettings,
+    shape: FlowShape,
+    active: Active,
+    target: &'static str,
+    /// Steps per round and rounds.
+    rounds: (usize, usize),
+}
+
+fn cases() -> Vec<Case> {
+    let small = FlowShape { max_dim: 8, context: ContextShape::Symbols(128) };
+    let wide = FlowShape { max_dim: 540, context: ContextShape::Features(100) };
+    let case = |name, what, settings, shape, active, target, rounds| {
+        Case { name, what, settings, shape, active, target, rounds }
+    };
+    let spline = || FlowSettings::spline(4, 6, 512);
+    let affine = || FlowSettings::affine(5, 5, 16);
+    vec![
+        case("a", "step: spline 4×6, hidden 512, d 8, all active", spline(), small, Active::All, "≤ 0.60", (1, 9)),
+        case("a-models", "step: the same, 128 models of mean dimension 4.5", spline(), small, Active::Bits, "", (1, 9)),
+        case("b", "step: affine 5×5, hidden 16, d 8, all active", affine(), small, Active::All, "≤ 0.12", (20, 15)),
+        case("b-models", "step: the same, 128 models of mean dimension 4.5", affine(), small, Active::Bits, "", (20, 15)),
+        case("c", "step: affine 5×5, hidden 128, d 540, half active", FlowSettings::affine(5, 5, 128), wide, Active::Uniform, "≤ 0.30", (2, 11)),
+    ]
+}
+
+/// A case ready to run.
+struct Running {
+    flow: Flow,
+    engine: CpuEngine<f32>,
+    batch: Batch<f32>,
+    z: Vec<f32>,
+    parameters: Buffer,
+    gradient: Buffer,
+    optimiser: AdamW<CpuEngine<f32>>,
+    work: Workspace<CpuEngine<f32>>,
+    theta: Vec<f32>,
+    log_det: Vec<f32>,
+    pull: Vec<f32>,
+}
+
+fn random_batch(shape: FlowShape, active: Active) -> Batch<f32> {
+    let mut batch = Batch::with_capacity(ROWS, shape);
+    let mut stream = Stream::new(1, Purpose::Models, 0, 0);
+    for _ in 0..ROWS {
+        let context = match shape.context {
+            ContextShape::Symbols(count) => stream.below(count as u64) as u32,
+            ContextShape::Features(width) => {
+                let features: Vec<f32> = (0..width).map(|_| stream.below(2) as f32).collect();
+                batch.push_features(&features)
+            }
+        };
+        let all = 0..shape.max_dim as u32;
+        let coordinates: Vec<u32> = match active {
+            Active::All => all.collect(),
+            Active::Bits => all.filter(|&c| c == 0 || context >> (c - 1) & 1 == 1).collect(),
+            Active::Uniform => (0..stream.below(shape.max_dim as u64 + 1) as u32).collect(),
+            Active::Share(part) => (0..(part * shape.max_dim as f64).round() as u32).collect(),
+        };
+        batch.push(&coordinates, context);
+    }
+    batch
+}
+
+impl Running {
+    fn new(settings: &FlowSettings, shape: FlowShape, active: Active, threads: usize) -> Result<Self> {
+        let flow = Flow::new(settings, shape)?;
+        let engine = CpuEngine::new(threads)?;
+        let count = flow.parameter_count();
+        let mut parameters = engine.buffer(count);
+        engine.write(&flow.initial_parameters(1), &mut parameters);
+        let mut stream = Stream::new(1, Purpose::Reference, 0, 0);
+        let mut work = flow.workspace(&engine, ROWS, Passes::Training);
+        let batch = random_batch(shape, active);
+        work.set_batch(&engine, &batch)?;
+        let mut running = Self {
+            batch,
+            z: (0..ROWS * shape.max_dim).map(|_| stream.normal() as f32).collect(),
+            gradient: engine.buffer(count),
+            optimiser: AdamW::new(&engine, count, AdamWSettings::default()),
+            theta: vec![0.0; ROWS * shape.max_dim],
+            log_det: vec![0.0; ROWS],
+            pull: vec![-1.0 / ROWS as f32; ROWS],
+            flow,
+            engine,
+            parameters,
+            work,
+        };
+        running.steps(3)?;
+        Ok(running)
+    }
+
+    /// Seconds of each of `steps` whole steps on the loss Σ (θ²/2 − log-det) / rows.
+    fn steps(&mut self, steps: usize) -> Result<Vec<f64>> {
+        let Self { flow, engine, batch, z, parameters, gradient, optimiser, work, theta, log_det, pull } = self;
+        let engine = &*engine;
+        engine.scope(|| {
+            let mut times = Vec::with_capacity(steps);
+            for _ in 0..steps {
+                let start = Instant::now();
+                work.set_batch(engine, batch)?;
+                work.write_z(engine, z);
+                flow.forward(engine, parameters, work);
+                work.read_theta(engine, theta, log_det)?;
+                theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
+                work.write_gradients(engine, theta, pull);
+                flow.backward(engine, parameters, work, gradient);
+                optimiser.update(engine, 1e-3, gradient, parameters);
+                times.push(start.elapsed().as_secs_f64());
+            }
+            Ok(times)
+        })
+    }
+
+    /// Multiply-adds of all products of a step: forward, to inputs, to weights.
+    fn multiply_adds(&self) -> f64 {
+        3.0 * self.batch.dims().iter().map(|&dim| self.flow.multiply_adds(dim)).sum::<f64>()
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn milliseconds(times: Vec<f64>) -> f64 {
+    1e3 * median(times)
+}
+
+/// Runs everything, interleaving ours and the peer's.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut peer = match &options.peer_python {
+        Some(python) => Some(Peer::start(python, options.threads)?),
+        None => None,
+    };
+    let limit = peak::gflops(options.threads, if options.quick { 0.3 } else { 1.0 });
+    let mut notes = vec![
+        format!("{ROWS} rows, f32, {} threads; medians of interleaved rounds; ratio = ours ÷ peer or achieved ÷ limit.", options.threads),
+        format!("Machine's peak: {limit:.1} GFLOP/s (independent multiply-adds in registers)."),
+    ];
+    notes.extend(peer.as_ref().map(|peer| format!("Peer: PyTorch {}.", peer.version)));
+    let mut report = Report::new("flow", options.json, notes);
+    let wanted = |name: &str| options.only.as_ref().is_none_or(|part| name.contains(part.as_str()));
+    for case in cases().into_iter().filter(|case| wanted(case.name)) {
+        steps(&case, options, &mut peer, limit, &mut report)?;
+    }
+    if wanted("d") {
+        density(options, &mut report)?;
+    }
+    if wanted("active") {
+        active_share(options, &mut report)?;
+    }
+    if wanted("words") {
+        words(options, &mut peer, &mut report)?;
+    }
+    options.save.as_ref().map_or(Ok(()), |dir| report.save(dir))
+}
+
+/// Whole steps, and how near the products come to the machine's peak.
+fn steps(case: &Case, options: &Options, peer: &mut Option<Peer>, limit: f64, report: &mut Report) -> Result<()> {
+    let Case { name, what, settings, shape, active, target, rounds: (steps, rounds) } = case;
+    let rounds = if options.quick { 3 } else { *rounds };
+    let mut running = Running::new(settings, *shape, *active, options.threads)?;
+    if let Some(peer) = peer {
+        peer.prepare(name)?;
+    }
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        ours.extend(running.steps(*steps)?);
+        if let Some(peer) = peer {
+            theirs.extend(peer.step(name, *steps)?);
+        }
+    }
+    if let Some(peer) = peer {
+        peer.release(name)?;
+    }
+    let ours = milliseconds(ours);
+    let theirs = (!theirs.is_empty()).then(|| milliseconds(theirs));
+    report.push(Line::against(name, what, ours, theirs, target))?;
+    let achieved = 2.0 * running.multiply_adds() / (ours * 1e-3) / 1e9;
+    report.push(Line::of_limit(name, "products of the whole step", achieved, limit, "GFLOP/s"))
+}
+
+/// The density direction of case c against its sampling direction.
+fn density(options: &Options, report: &mut Report) -> Result<()> {
+    let shape = FlowShape { max_dim: 540, context: ContextShape::Features(100) };
+    let running = Running::new(&FlowSettings::affine(5, 5, 128), shape, Active::Uniform, options.threads)?;
+    let Running { flow, engine, batch, z, parameters, .. } = &running;
+    let mut work = flow.workspace(engine, ROWS, Passes::Evaluation);
+    work.set_batch(engine, batch)?;
+    work.write_z(engine, z);
+    let rounds = if options.quick { 3 } else { 15 };
+    let (mut forward, mut inverse) = (Vec::new(), Vec::new());
+    engine.scope(|| {
+        for _ in 0..rounds {
+            let start = Instant::now();
+            flow.forward(engine, parameters, &mut work);
+            forward.push(start.elapsed().as_secs_f64());
+            let start = Instant::now();
+            flow.inverse(engine, parameters, &mut work);
+            inverse.push(start.elapsed().as_secs_f64());
+        }
+    });
+    let (inverse, forward) = (milliseconds(inverse), milliseconds(forward));
+    report.push(Line::against("d", "density direction of c; peer: our sampling direction", inverse, Some(forward), "≤ 5"))
+}
+
+/// Time against the share of active coordinates: cost follows Σ d_m, not B·d_max.
+fn active_share(options: &Options, report: &mut Report) -> Result<()> {
+    let shape = FlowShape { max_dim: 540, context: ContextShape::Features(100) };
+    let shares = [1.0, 0.5, 0.25, 0.125, 0.0];
+    let settings = FlowSettings::affine(5, 5, 128);
+    let mut running = Vec::new();
+    for share in shares {
+        running.push(Running::new(&settings, shape, Active::Share(share), options.threads)?);
+    }
+    let rounds = if options.quick { 3 } else { 11 };
+    let mut times = vec![Vec::new(); shares.len()];
+    for _ in 0..rounds {
+        for (running, times) in running.iter_mut().zip(&mut times) {
+            times.extend(running.steps(1)?);
+        }
+    }
+    let medians: Vec<f64> = times.into_iter().map(milliseconds).collect();
+    for (share, &time) in shares.iter().zip(&medians) {
+        let what = format!("step of c with {:.1} % active; peer: ours, all active", 100.0 * share);
+        report.push(Line::against("active", &what, time, Some(medians[0]), ""))?;
+    }
+    Ok(())
+}
+
+/// Words of 54 bits: each unit once, a full pass per symbol, and the peer's full passes.
+fn words(options: &Options, peer: &mut Option<Peer>, report: &mut Report) -> Result<()> {
+    let arities = [2; 54];
+    let words = Autoregressive::new(&arities, &AutoregressiveSettings { hidden: 128, blocks: 6 })?;
+    let engine = CpuEngine::<f32>::new(options.threads)?;
+    let mut parameters = engine.buffer(words.parameter_count());
+    engine.write(&words.initial_parameters(1), &mut parameters);
+    let mut work = words.workspace(&engine, ROWS);
+    let mut stream = Stream::new(1, Purpose::Models, 0, 0);
+    let uniforms: Vec<f32> = (0..ROWS * arities.len()).map(|_| stream.uniform() as f32).collect();
+    work.write_uniforms(&engine, &uniforms);
+    if let Some(peer) = peer {
+        peer.prepare("made-sample")?;
+    }
+    let (mut fast, mut slow, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..if options.quick { 3 } else { 9 } {
+        engine.scope(|| {
+            for _ in 0..5 {
+                let start = Instant::now();
+                words.sample(&engine, &parameters, &mut work);
+                fast.push(start.elapsed().as_secs_f64());
+            }
+            let start = Instant::now();
+            words.sample_by_full_passes(&engine, &parameters, &mut work);
+            slow.push(start.elapsed().as_secs_f64());
+        });
+        if let Some(peer) = peer {
+            theirs.extend(peer.step("made-sample", 1)?);
+        }
+    }
+    let (fast, slow) = (milliseconds(fast), milliseconds(slow));
+    let what = "1,024 words of 54 bits, hidden 128, 6 blocks";
+    report.push(Line::against("words", &format!("{what}; peer: our full passes"), fast, Some(slow), ""))?;
+    if !theirs.is_empty() {
+        let theirs = Some(milliseconds(theirs));
+        report.push(Line::against("words", &format!("{what}; peer: PyTorch"), fast, theirs, ""))?;
+    }
+    Ok(())
+}
