@@ -45,8 +45,14 @@ struct Case {
 fn cases() -> Vec<Case> {
     let small = FlowShape { max_dim: 8, context: ContextShape::Symbols(128) };
     let wide = FlowShape { max_dim: 540, context: ContextShape::Features(100) };
-    let case = |name, what, settings, shape, active, target, rounds| {
-        Case { name, what, settings, shape, active, target, rounds }
+    let case = |name, what, settings, shape, active, target, rounds| Case {
+        name,
+        what,
+        settings,
+        shape,
+        active,
+        target,
+        rounds,
     };
     let spline = || FlowSettings::spline(4, 6, 512);
     let affine = || FlowSettings::affine(5, 5, 16);
@@ -54,8 +60,24 @@ fn cases() -> Vec<Case> {
         case("a", "step: spline 4×6, hidden 512, d 8, all active", spline(), small, Active::All, "≤ 0.60", (1, 9)),
         case("a-models", "step: the same, 128 models of mean dimension 4.5", spline(), small, Active::Bits, "", (1, 9)),
         case("b", "step: affine 5×5, hidden 16, d 8, all active", affine(), small, Active::All, "≤ 0.12", (20, 15)),
-        case("b-models", "step: the same, 128 models of mean dimension 4.5", affine(), small, Active::Bits, "", (20, 15)),
-        case("c", "step: affine 5×5, hidden 128, d 540, half active", FlowSettings::affine(5, 5, 128), wide, Active::Uniform, "≤ 0.30", (2, 11)),
+        case(
+            "b-models",
+            "step: the same, 128 models of mean dimension 4.5",
+            affine(),
+            small,
+            Active::Bits,
+            "",
+            (20, 15),
+        ),
+        case(
+            "c",
+            "step: affine 5×5, hidden 128, d 540, half active",
+            FlowSettings::affine(5, 5, 128),
+            wide,
+            Active::Uniform,
+            "≤ 0.30",
+            (2, 11),
+        ),
     ]
 }
 
@@ -170,7 +192,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let limit = peak::gflops(options.threads, if options.quick { 0.3 } else { 1.0 });
     let mut notes = vec![
-        format!("{ROWS} rows, f32, {} threads; medians of interleaved rounds; ratio = ours ÷ peer or achieved ÷ limit.", options.threads),
+        format!(
+            "{ROWS} rows, f32, {} threads; medians of interleaved rounds; ratio = ours ÷ peer or achieved ÷ limit.",
+            options.threads
+        ),
         format!("Machine's peak: {limit:.1} GFLOP/s (independent multiply-adds in registers)."),
     ];
     notes.extend(peer.as_ref().map(|peer| format!("Peer: PyTorch {}.", peer.version)));
@@ -237,7 +262,13 @@ fn density(options: &Options, report: &mut Report) -> Result<()> {
         }
     });
     let (inverse, forward) = (milliseconds(inverse), milliseconds(forward));
-    report.push(Line::against("d", "density direction of c; peer: our sampling direction", inverse, Some(forward), "≤ 5"))
+    report.push(Line::against(
+        "d",
+        "density direction of c; peer: our sampling direction",
+        inverse,
+        Some(forward),
+        "≤ 5",
+    ))
 }
 
 /// Time against the share of active coordinates: cost follows Σ d_m, not B·d_max.

@@ -90,8 +90,19 @@ fn print_line(line: &str) {
 }
 
 fn header() -> String {
-    let cells = format!("| {:<14} | {:<58} | {:>9} | {:>12} | {:>7} | {:<8} |", "case", "what", "ours", "peer/limit", "ratio", "target");
-    format!("{cells}\n|{}|{}|{}:|{}:|{}:|{}|", "-".repeat(16), "-".repeat(60), "-".repeat(10), "-".repeat(13), "-".repeat(8), "-".repeat(10))
+    let cells = format!(
+        "| {:<14} | {:<58} | {:>9} | {:>12} | {:>7} | {:<8} |",
+        "case", "what", "ours", "peer/limit", "ratio", "target"
+    );
+    format!(
+        "{cells}\n|{}|{}|{}:|{}:|{}:|{}|",
+        "-".repeat(16),
+        "-".repeat(60),
+        "-".repeat(10),
+        "-".repeat(13),
+        "-".repeat(8),
+        "-".repeat(10)
+    )
 }
 
 fn row(line: &Line) -> String {

@@ -1,1 +1,105 @@
-fn main(){}
+//! The project's chores: `cargo xtask test`, `cargo xtask bench NAME`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+
+/// Chores of the vti project
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Everything that must hold: formatting, lints, tests, documentation, the demo
+    Test,
+    /// Run a benchmark against its peer, which is installed under target/ first
+    Bench {
+        /// Which one: flow
+        #[arg(value_parser = ["flow"])]
+        name: String,
+        /// Only our side, without installing the peer
+        #[arg(long)]
+        no_peer: bool,
+        /// Save dated results under bench/results
+        #[arg(long)]
+        save: bool,
+        /// Options of the benchmark, such as --quick, --json, --only a
+        #[arg(last = false, trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().task {
+        Task::Test => test(),
+        Task::Bench { name, no_peer, save, options } => bench(&name, no_peer, save, &options),
+    }
+}
+
+/// The repository's root.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs a command in the root and fails if it does.
+fn run(command: &mut Command) -> Result<()> {
+    announce(&format!("{command:?}").replace('"', ""));
+    let status = command.current_dir(root()).status().with_context(|| format!("could not run {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} failed: {status}");
+    }
+    Ok(())
+}
+
+#[allow(clippy::print_stderr)]
+fn announce(what: &str) {
+    eprintln!("\n==> {what}");
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    command
+}
+
+fn test() -> Result<()> {
+    run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
+    run(&mut cargo(&["test", "--workspace", "--quiet"]))?;
+    run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
+    run(&mut cargo(&["run", "--release", "--quiet", "--", "demo"]))
+}
+
+fn bench(name: &str, no_peer: bool, save: bool, options: &[String]) -> Result<()> {
+    let mut command = cargo(&["run", "--release", "--quiet", "--package", "vti-bench", "--", name]);
+    if !no_peer {
+        command.arg("--peer-python").arg(peer_python()?);
+    }
+    if save {
+        command.args(["--save", "bench/results"]);
+    }
+    run(command.args(options))
+}
+
+/// Python with the peer's packages, installed on first use (a gigabyte or two: PyTorch).
+fn peer_python() -> Result<PathBuf> {
+    let environment = root().join("target/peer/venv");
+    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let requirements = root().join("bench/peer/requirements.txt");
+    // The list that was installed is kept beside the environment: a changed list is installed again.
+    let installed = root().join("target/peer/installed.txt");
+    let wanted = std::fs::read(&requirements).with_context(|| format!("could not read {}", requirements.display()))?;
+    if python.exists() && std::fs::read(&installed).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&environment)).context("the peer needs python3 with venv")?;
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&requirements))?;
+    std::fs::write(&installed, wanted)?;
+    Ok(python)
+}

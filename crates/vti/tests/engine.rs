@@ -30,7 +30,12 @@ impl Problem {
         let outputs: Vec<usize> = (0..max_dim).map(|_| below(30)).collect();
         let ends = |units: &[usize]| -> Vec<u32> {
             let mut end = 0;
-            std::iter::once(0).chain(units.iter().map(|n| { end += n; end as u32 })).collect()
+            std::iter::once(0)
+                .chain(units.iter().map(|n| {
+                    end += n;
+                    end as u32
+                }))
+                .collect()
         };
         let (input_ends, output_ends) = (ends(&inputs), ends(&outputs));
         let prefix = (0..max_dim).flat_map(|degree| vec![input_ends[degree + 1]; outputs[degree]]).collect();
@@ -77,8 +82,12 @@ fn convert<T: Real>(values: &[f64]) -> Vec<T> {
     values.iter().map(|&x| T::from_f64(x)).collect()
 }
 
-fn load<T: Real>(engine: &CpuEngine<T>, rows: &<CpuEngine<T> as Engine>::Rows, values: &[f64], count: usize)
--> <CpuEngine<T> as Engine>::Matrix {
+fn load<T: Real>(
+    engine: &CpuEngine<T>,
+    rows: &<CpuEngine<T> as Engine>::Rows,
+    values: &[f64],
+    count: usize,
+) -> <CpuEngine<T> as Engine>::Matrix {
     let features = values.len() / count;
     let mut matrix = engine.matrix(features, count);
     engine.import(rows, &convert::<T>(values), Placement::Whole { stride: features }, &mut matrix);
@@ -179,8 +188,13 @@ fn products_agree_with_triple_loops() {
 }
 
 /// Rows with contexts and active coordinates.
-fn lookup_rows(engine: &CpuEngine<f64>, contexts: &[u32], dims: &[u32], active: &[u32], starts: &[u32])
--> <CpuEngine<f64> as Engine>::Rows {
+fn lookup_rows(
+    engine: &CpuEngine<f64>,
+    contexts: &[u32],
+    dims: &[u32],
+    active: &[u32],
+    starts: &[u32],
+) -> <CpuEngine<f64> as Engine>::Rows {
     let mut rows = engine.rows(dims.len(), 4);
     let mut order: Vec<u32> = (0..dims.len() as u32).collect();
     order.sort_by_key(|&row| std::cmp::Reverse(dims[row as usize]));
@@ -254,7 +268,13 @@ fn reversal_is_its_own_inverse_and_leaves_inactive_coordinates() {
     let engine = CpuEngine::<f64>::with_pool(None);
     let dims: Vec<u32> = (0..70).map(|row| row % 5).collect();
     let zeros = vec![0; 70];
-    let starts: Vec<u32> = dims.iter().scan(0, |end, dim| { *end += dim; Some(*end - dim) }).collect();
+    let starts: Vec<u32> = dims
+        .iter()
+        .scan(0, |end, dim| {
+            *end += dim;
+            Some(*end - dim)
+        })
+        .collect();
     let active: Vec<u32> = dims.iter().flat_map(|&dim| 0..dim).collect();
     let rows = lookup_rows(&engine, &zeros, &dims, &active, &starts);
     let values: Vec<f64> = (0..70 * 4).map(f64::from).collect();

@@ -26,8 +26,14 @@ fn network<T: Real>(arities: &[u16], settings: &AutoregressiveSettings) -> (Auto
     (words, parameters)
 }
 
-fn draw<T: Real>(words: &Autoregressive, parameters: &[T], arities: &[u16], rows: usize, incremental: bool, threads: usize)
--> (Vec<u16>, Vec<T>, Vec<T>) {
+fn draw<T: Real>(
+    words: &Autoregressive,
+    parameters: &[T],
+    arities: &[u16],
+    rows: usize,
+    incremental: bool,
+    threads: usize,
+) -> (Vec<u16>, Vec<T>, Vec<T>) {
     let engine = CpuEngine::<T>::new(threads).unwrap();
     let mut buffer = engine.buffer(parameters.len());
     engine.write(parameters, &mut buffer);

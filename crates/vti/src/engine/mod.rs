@@ -109,7 +109,14 @@ pub trait Engine: Send + Sync {
     );
     /// `to[i·k + j, r] = table[c·k + j, context of r]` with `c` the saturated index of row `r`'s `i`-th active
     /// coordinate: parameters by coordinate, for layers without left-alignment.
-    fn gather_coordinates(&self, table: &Self::Matrix, k: usize, rows: &Self::Rows, reversed: bool, to: &mut Self::Matrix);
+    fn gather_coordinates(
+        &self,
+        table: &Self::Matrix,
+        k: usize,
+        rows: &Self::Rows,
+        reversed: bool,
+        to: &mut Self::Matrix,
+    );
     /// The gradient of [`Engine::gather_coordinates`]; sets the rest of `table` to 0.
     fn scatter_coordinates(
         &self,

@@ -236,8 +236,10 @@ mod tests {
             assert!(huge.exp().is_finite() && huge.exp() > T::ONE);
             assert!((-huge).exp() > T::ZERO);
             assert!(T::ZERO.ln().is_finite() && T::ZERO.ln() < T::from_f64(-80.0));
-            assert!((huge * huge * huge * huge * huge * huge * huge * huge * huge * huge * huge).ln().to_f64() > 0.0
-                || !T::from_f64(f64::INFINITY).ln().is_finite());
+            assert!(
+                (huge * huge * huge * huge * huge * huge * huge * huge * huge * huge * huge).ln().to_f64() > 0.0
+                    || !T::from_f64(f64::INFINITY).ln().is_finite()
+            );
             let nan = T::from_f64(f64::NAN);
             assert!(!nan.exp().is_finite() && !nan.ln().is_finite() && !nan.relu().is_finite());
             assert!(!T::from_f64(f64::INFINITY).ln().is_finite());

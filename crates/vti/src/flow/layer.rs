@@ -143,9 +143,7 @@ impl Layer {
     ) -> LayerTape<E> {
         let rho = |transform: &Transform| engine.matrix(transform.parameters() * max_dim, rows);
         match self {
-            Self::Autoregressive { made, .. } => {
-                LayerTape::Autoregressive(made.tape(engine, rows, contexts, training))
-            }
+            Self::Autoregressive { made, .. } => LayerTape::Autoregressive(made.tape(engine, rows, contexts, training)),
             Self::Diagonal { net, transform, .. } => {
                 LayerTape::Diagonal { net: net.tape(engine, contexts, training), rho: rho(transform) }
             }

@@ -106,12 +106,17 @@ impl Made {
         let reach_inputs = reach(&|dim| known(dim) as usize);
         // A degree's units read what is named here for it.
         let per_unit = |prefix: &dyn Fn(usize) -> u32| -> Vec<u32> {
-            degree_units.iter().enumerate().flat_map(|(degree, units)| units.clone().map(move |_| prefix(degree))).collect()
+            degree_units
+                .iter()
+                .enumerate()
+                .flat_map(|(degree, units)| units.clone().map(move |_| prefix(degree)))
+                .collect()
         };
         let input_stairs = Staircase::new(per_unit(&known), known(variables) as usize);
         let hidden_stairs = Staircase::new(per_unit(&|degree| degree_units[degree].end as u32), hidden);
         let output_prefix = variable_outputs.iter().zip(&degree_units);
-        let output_prefix = output_prefix.flat_map(|(outputs, units)| outputs.clone().map(|_| units.end as u32)).collect();
+        let output_prefix =
+            output_prefix.flat_map(|(outputs, units)| outputs.clone().map(|_| units.end as u32)).collect();
         let output_stairs = Staircase::new(output_prefix, hidden);
 
         let initial = layout.within("initial", |layout| {

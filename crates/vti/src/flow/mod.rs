@@ -39,9 +39,7 @@ mod workspace;
 pub use batch::Batch;
 pub use error::FlowError;
 pub use parameters::Tensor;
-pub use settings::{
-    AffineSettings, DiagonalSettings, FlowSettings, GlobalSettings, LayerSettings, SplineSettings,
-};
+pub use settings::{AffineSettings, DiagonalSettings, FlowSettings, GlobalSettings, LayerSettings, SplineSettings};
 pub use workspace::{Passes, Workspace};
 
 use self::context::{ContextNet, Encoded};

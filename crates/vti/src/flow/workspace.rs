@@ -188,12 +188,7 @@ impl<E: Engine> Workspace<E> {
 
     /// Reads θ, laid out as in [`Workspace::write_z`], and the log-determinant of each row. Numbers beyond a row's
     /// dimension are left alone. Everything is read even when the error says that something is not finite.
-    pub fn read_theta(
-        &self,
-        engine: &E,
-        theta: &mut [E::Real],
-        log_det: &mut [E::Real],
-    ) -> Result<(), FlowError> {
+    pub fn read_theta(&self, engine: &E, theta: &mut [E::Real], log_det: &mut [E::Real]) -> Result<(), FlowError> {
         self.read(engine, |lane| lane.x.last(), self.left_aligned(), theta, log_det);
         self.finite(theta, log_det)
     }

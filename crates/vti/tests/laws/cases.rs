@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use vti::engine::cpu::simd::Instructions;
 use vti::engine::{CpuEngine, Engine, Real};
 use vti::flow::{
-    AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowSettings, FlowShape, GlobalSettings, LayerSettings,
-    Passes, SplineSettings, Workspace,
+    AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowSettings, FlowShape, GlobalSettings,
+    LayerSettings, Passes, SplineSettings, Workspace,
 };
 use vti::random::{Purpose, Stream};
 
@@ -48,7 +48,16 @@ fn compositions() -> Vec<(&'static str, Vec<LayerSettings>)> {
         ("reverse", vec![reverse()]),
         (
             "everything",
-            vec![diagonal(&[4]), reverse(), affine(11, 1), global(), reverse(), spline(6, 2, 4), reverse(), diagonal(&[])],
+            vec![
+                diagonal(&[4]),
+                reverse(),
+                affine(11, 1),
+                global(),
+                reverse(),
+                spline(6, 2, 4),
+                reverse(),
+                diagonal(&[]),
+            ],
         ),
     ]
 }

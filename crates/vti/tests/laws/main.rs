@@ -44,7 +44,11 @@ fn forward_agrees_with_the_obvious_implementation() {
                 let det_error = max_error(&log_det[row..=row], std::iter::once(truth_det));
                 let name = &case.name;
                 assert!(error < tolerance, "{name}, row {row}, {} {instructions:?}: θ off by {error}", T::NAME);
-                assert!(det_error < tolerance, "{name}, row {row}, {} {instructions:?}: log-det off by {det_error}", T::NAME);
+                assert!(
+                    det_error < tolerance,
+                    "{name}, row {row}, {} {instructions:?}: log-det off by {det_error}",
+                    T::NAME
+                );
             }
         }
     }
@@ -86,7 +90,9 @@ fn saturated_jacobian(setup: &Setup<f64>, row: usize) -> Vec<Vec<f64>> {
         }
     }
     let (theta, _) = setup.forward(&setup.repeat(row, 2 * d), &z);
-    (0..d).map(|i| (0..d).map(|j| (theta[2 * j * d + i] - theta[(2 * j + 1) * d + i]) / (2.0 * step)).collect()).collect()
+    (0..d)
+        .map(|i| (0..d).map(|j| (theta[2 * j * d + i] - theta[(2 * j + 1) * d + i]) / (2.0 * step)).collect())
+        .collect()
 }
 
 /// The log-determinant is that of a numeric Jacobian, of the active block and of the whole saturated map.
@@ -174,10 +180,12 @@ fn corollary_1_the_loss_ratio_has_no_auxiliary_variables() {
             let active: Vec<usize> = setup.batch.active(row).iter().map(|&c| c as usize).collect();
             let at = |values: &[f64], c: usize| values[row * d + c];
             let inactive: Vec<usize> = (0..d).filter(|c| !active.contains(c)).collect();
-            let saturated = slow::log_reference((0..d).map(|c| at(&setup.z, c))) - log_det[row]
+            let saturated = slow::log_reference((0..d).map(|c| at(&setup.z, c)))
+                - log_det[row]
                 - log_target(&mut active.iter().map(|&c| at(&theta, c)))
                 - slow::log_reference(inactive.iter().map(|&c| at(&theta, c)));
-            let own = slow::log_reference(active.iter().map(|&c| at(&setup.z, c))) - log_det[row]
+            let own = slow::log_reference(active.iter().map(|&c| at(&setup.z, c)))
+                - log_det[row]
                 - log_target(&mut active.iter().map(|&c| at(&theta, c)));
             assert!((saturated - own).abs() < 1e-9 * (1.0 + saturated.abs()), "{}, row {row}", case.name);
         }
@@ -244,7 +252,11 @@ fn gradients_agree_with_central_differences() {
             let close = |numeric: f64| (numeric - found).abs() < 2e-5 * (1.0 + numeric.abs().max(found.abs()));
             // A rectifier's corner inside the step spoils a difference; a shorter step then tells.
             let numeric = difference(step);
-            assert!(close(numeric) || close(difference(step / 30.0)), "{}: {what} {index}: {found} ≠ {numeric}", case.name);
+            assert!(
+                close(numeric) || close(difference(step / 30.0)),
+                "{}: {what} {index}: {found} ≠ {numeric}",
+                case.name
+            );
         };
         let masks = slow::masks(&setup.settings, setup.flow.shape(), setup.flow.tensors());
         let mut stream = Stream::new(seed, Purpose::Other(4), 0, 0);
@@ -300,7 +312,9 @@ fn cells(mut draws: Vec<f64>, count: usize) -> Vec<f64> {
 #[test]
 fn densities_integrate_to_one() {
     let contexts = ["; symbols;", "; encoded features;"];
-    let few = |case: &&Case| case.shape.max_dim == 1 || case.shape.max_dim == 2 && contexts.iter().any(|c| case.name.contains(c));
+    let few = |case: &&Case| {
+        case.shape.max_dim == 1 || case.shape.max_dim == 2 && contexts.iter().any(|c| case.name.contains(c))
+    };
     for case in table().iter().filter(few) {
         let dim = case.shape.max_dim;
         let setup = Setup::<f64>::new(case, 3, 17);
@@ -367,7 +381,12 @@ fn extremes_stay_finite_or_are_reported() {
             for row in 30..ROWS {
                 let dim = setup.batch.active(row).len();
                 let bits = |x: &[T]| x.iter().map(|x| x.to_f64().to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&theta[row * d..][..dim]), bits(&aligned[row * d..][..dim]), "{}, row {row}", case.name);
+                assert_eq!(
+                    bits(&theta[row * d..][..dim]),
+                    bits(&aligned[row * d..][..dim]),
+                    "{}, row {row}",
+                    case.name
+                );
                 assert_eq!(log_det[row].to_f64().to_bits(), plain_log_det[row].to_f64().to_bits(), "{}", case.name);
             }
         }

@@ -164,7 +164,8 @@ impl SlowFlow {
                 }
                 LayerSettings::Diagonal(s) => {
                     let rho = self.net(&name, s.hidden.len() + 1, &encoded, false);
-                    let coordinate = |i: usize| if i < dim && reversals % 2 == 1 { order[dim - 1 - i] } else { order[i] };
+                    let coordinate =
+                        |i: usize| if i < dim && reversals % 2 == 1 { order[dim - 1 - i] } else { order[i] };
                     (0..max_dim).map(|i| affine(&rho[2 * coordinate(i)..], s.min_scale, i < dim, x[i])).collect()
                 }
                 LayerSettings::Global(s) => {
@@ -230,8 +231,8 @@ fn spline(rho: &[f64], bins: usize, mins: (f64, f64, f64), active: bool, x: f64)
     let xi = (u - left) / w;
     let denominator = s + (d1 + d0 - 2.0 * s) * xi * (1.0 - xi);
     let y = bottom + h * (s * xi * xi + d0 * xi * (1.0 - xi)) / denominator;
-    let slope = s * s * (d1 * xi * xi + 2.0 * s * xi * (1.0 - xi) + d0 * (1.0 - xi) * (1.0 - xi))
-        / (denominator * denominator);
+    let slope =
+        s * s * (d1 * xi * xi + 2.0 * s * xi * (1.0 - xi) + d0 * (1.0 - xi) * (1.0 - xi)) / (denominator * denominator);
     ((y / (1.0 - y)).ln(), (slope * u * (1.0 - u) / (y * (1.0 - y))).ln())
 }
 

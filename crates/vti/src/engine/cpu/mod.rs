@@ -341,7 +341,14 @@ impl<T: Real> Engine for CpuEngine<T> {
         }
     }
 
-    fn gather_coordinates(&self, table: &CpuMatrix<T>, k: usize, rows: &CpuRows, reversed: bool, to: &mut CpuMatrix<T>) {
+    fn gather_coordinates(
+        &self,
+        table: &CpuMatrix<T>,
+        k: usize,
+        rows: &CpuRows,
+        reversed: bool,
+        to: &mut CpuMatrix<T>,
+    ) {
         self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| {
             lookup::gather_coordinates(table, k, rows, reversed, tile, to);
         });

@@ -350,7 +350,8 @@ impl<T: Real, V: Vector<T>> Finish<V> for FinishWeightGradient<'_, T> {
             } else if from < prefix {
                 let mut lanes = [T::ZERO; 16];
                 sum.store(lanes.as_mut_ptr());
-                self.rows[row * self.inputs + from..row * self.inputs + prefix].copy_from_slice(&lanes[..prefix - from]);
+                self.rows[row * self.inputs + from..row * self.inputs + prefix]
+                    .copy_from_slice(&lanes[..prefix - from]);
             }
         }
     }
@@ -362,7 +363,18 @@ impl<T: Real> Kernel<T> for WeightGradient<'_, T> {
 
     #[inline(always)]
     fn run<V: Vector<T>>(self) {
-        let Self { linear, outputs, tiles, gradient, gradient_features, transposed, stride, tile_stride, weights, bias } = self;
+        let Self {
+            linear,
+            outputs,
+            tiles,
+            gradient,
+            gradient_features,
+            transposed,
+            stride,
+            tile_stride,
+            weights,
+            bias,
+        } = self;
         let (stairs, inputs) = (&linear.stairs, linear.stairs.inputs());
         assert!(outputs.end <= gradient_features && V::LANES <= 16);
         assert!(tiles * gradient_features * TILE <= gradient.len());

@@ -175,18 +175,62 @@ macro_rules! x86_vector {
     };
 }
 
-x86_vector!(f32, __m512, 16, 4, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_add_ps,
-    _mm512_max_ps, _mm512_setzero_ps,
-    |x, gate| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(gate, _mm512_setzero_ps()), x));
-x86_vector!(f64, __m512d, 8, 4, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_add_pd,
-    _mm512_max_pd, _mm512_setzero_pd,
-    |x, gate| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(gate, _mm512_setzero_pd()), x));
-x86_vector!(f32, __m256, 8, 2, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, _mm256_add_ps,
-    _mm256_max_ps, _mm256_setzero_ps,
-    |x, gate| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(gate, _mm256_setzero_ps()), x));
-x86_vector!(f64, __m256d, 4, 2, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_add_pd,
-    _mm256_max_pd, _mm256_setzero_pd,
-    |x, gate| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GT_OQ>(gate, _mm256_setzero_pd()), x));
+x86_vector!(
+    f32,
+    __m512,
+    16,
+    4,
+    _mm512_set1_ps,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_fmadd_ps,
+    _mm512_add_ps,
+    _mm512_max_ps,
+    _mm512_setzero_ps,
+    |x, gate| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(gate, _mm512_setzero_ps()), x)
+);
+x86_vector!(
+    f64,
+    __m512d,
+    8,
+    4,
+    _mm512_set1_pd,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_fmadd_pd,
+    _mm512_add_pd,
+    _mm512_max_pd,
+    _mm512_setzero_pd,
+    |x, gate| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(gate, _mm512_setzero_pd()), x)
+);
+x86_vector!(
+    f32,
+    __m256,
+    8,
+    2,
+    _mm256_set1_ps,
+    _mm256_loadu_ps,
+    _mm256_storeu_ps,
+    _mm256_fmadd_ps,
+    _mm256_add_ps,
+    _mm256_max_ps,
+    _mm256_setzero_ps,
+    |x, gate| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(gate, _mm256_setzero_ps()), x)
+);
+x86_vector!(
+    f64,
+    __m256d,
+    4,
+    2,
+    _mm256_set1_pd,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_fmadd_pd,
+    _mm256_add_pd,
+    _mm256_max_pd,
+    _mm256_setzero_pd,
+    |x, gate| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GT_OQ>(gate, _mm256_setzero_pd()), x)
+);
 
 /// Four numbers the compiler may or may not keep in one register.
 #[derive(Clone, Copy, Debug)]
