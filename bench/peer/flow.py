@@ -325,6 +325,7 @@ class Case:
 
 def training(flow: Flow, z: Tensor, rows: Rows, compiled: bool) -> Case:
     """A step is forward, backward and update on the fixed batch."""
+    # The fused update is the fastest of the three that AdamW offers, at every width here.
     optimizer = torch.optim.AdamW(
         flow.parameters(), lr=1e-3, betas=(0.9, 0.999), weight_decay=1e-7, fused=True
     )

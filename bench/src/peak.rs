@@ -35,7 +35,7 @@ fn round(rounds: usize) -> f64 {
             return unsafe { avx2(rounds) };
         }
     }
-    let mut sums = [1.0f32; 32];
+    let mut sums = std::hint::black_box([1.0f32; 32]);
     for _ in 0..rounds {
         for sum in &mut sums {
             *sum = *sum * 0.999 + 0.001;
@@ -53,8 +53,9 @@ const SUMS: usize = 12;
 #[target_feature(enable = "avx512f")]
 fn avx512(rounds: usize) -> f64 {
     use std::arch::x86_64::{_mm512_fmadd_ps, _mm512_set1_ps};
-    let (factor, term) = (_mm512_set1_ps(0.999), _mm512_set1_ps(0.001));
-    let mut sums = [_mm512_set1_ps(1.0); SUMS];
+    let one = std::hint::black_box(1.0f32);
+    let (factor, term) = (_mm512_set1_ps(0.999 * one), _mm512_set1_ps(0.001 * one));
+    let mut sums: [_; SUMS] = std::array::from_fn(|i| _mm512_set1_ps(one * i as f32));
     for _ in 0..rounds {
         for sum in &mut sums {
             *sum = _mm512_fmadd_ps(*sum, factor, term);
@@ -68,8 +69,9 @@ fn avx512(rounds: usize) -> f64 {
 #[target_feature(enable = "avx2,fma")]
 fn avx2(rounds: usize) -> f64 {
     use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_set1_ps};
-    let (factor, term) = (_mm256_set1_ps(0.999), _mm256_set1_ps(0.001));
-    let mut sums = [_mm256_set1_ps(1.0); SUMS];
+    let one = std::hint::black_box(1.0f32);
+    let (factor, term) = (_mm256_set1_ps(0.999 * one), _mm256_set1_ps(0.001 * one));
+    let mut sums: [_; SUMS] = std::array::from_fn(|i| _mm256_set1_ps(one * i as f32));
     for _ in 0..rounds {
         for sum in &mut sums {
             *sum = _mm256_fmadd_ps(*sum, factor, term);

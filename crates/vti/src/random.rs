@@ -46,7 +46,7 @@ impl Stream {
     /// The stream of `(seed, purpose, step, row)`.
     pub fn new(seed: u64, purpose: Purpose, step: u64, row: u64) -> Self {
         // A finaliser with full avalanche between the parts, so that neighbouring keys give unrelated streams.
-        let key = [purpose.code(), step, row].into_iter().fold(mix(seed), |key, part| mix(key ^ mix(part)));
+        let key = [purpose.code(), step, row].into_iter().fold(seed, |key, part| mix(key).wrapping_add(part));
         Self(Xoshiro256PlusPlus::seed_from_u64(key))
     }
 

@@ -23,9 +23,9 @@ impl Reach {
         Self::new((0..=max_dim).map(|d| (d * per_coordinate) as u32).collect())
     }
 
-    /// All of `units` for every row that counts at all: for networks over contexts, whose rows have "dimension" 1.
-    pub fn whole(units: usize) -> Self {
-        Self::new(vec![0, units as u32])
+    /// All of `units` for every row that has any coordinate at all.
+    pub fn whole(max_dim: usize, units: usize) -> Self {
+        Self::new((0..=max_dim).map(|dim| if dim == 0 { 0 } else { units as u32 }).collect())
     }
 
     /// Units needed for dimension `dim`.

@@ -96,17 +96,10 @@ pub trait Engine: Send + Sync {
     /// Features of scratch matrix that [`Engine::product_weight_gradient`] needs for `inputs` inputs.
     fn scratch_features(&self, inputs: usize) -> usize;
 
-    /// `to[u, r] = table[first + u, context of r]` for the units `u` each row needs.
-    fn gather(&self, table: Table<'_, Self>, first: usize, reach: &Reach, rows: &Self::Rows, to: &mut Self::Matrix);
+    /// `to[u, r] = table[u, context of r]` for the units `u` each row needs.
+    fn gather(&self, table: Table<'_, Self>, reach: &Reach, rows: &Self::Rows, to: &mut Self::Matrix);
     /// The gradient of [`Engine::gather`]: adds `from` to the table's gradient.
-    fn scatter(
-        &self,
-        from: &Self::Matrix,
-        first: usize,
-        reach: &Reach,
-        rows: &Self::Rows,
-        table: TableGradient<'_, Self>,
-    );
+    fn scatter(&self, from: &Self::Matrix, reach: &Reach, rows: &Self::Rows, table: TableGradient<'_, Self>);
     /// `to[i·k + j, r] = table[c·k + j, context of r]` with `c` the saturated index of row `r`'s `i`-th active
     /// coordinate: parameters by coordinate, for layers without left-alignment.
     fn gather_coordinates(

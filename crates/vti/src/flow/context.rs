@@ -25,14 +25,20 @@ pub(crate) enum Projection {
 }
 
 impl Projection {
-    pub(crate) fn allocate(layout: &mut Layout, from: Encoded, width: usize) -> Self {
+    /// A map to the units of `reach`, of which a context computes only what its largest row needs.
+    pub(crate) fn allocate(layout: &mut Layout, from: Encoded, reach: &Reach, max_dim: usize) -> Self {
+        let width = reach.all();
         match from {
             Encoded::Symbols(symbols) => {
                 let how = Initialise::Uniform { bound: 1.0 / (symbols as f64).sqrt() };
                 let at = layout.block("table", &[symbols, width], how);
                 Self::Table { at, symbols, width }
             }
-            Encoded::Dense(inputs) => Self::Product(dense(layout, inputs, width)),
+            Encoded::Dense(inputs) => {
+                let stairs = Staircase::dense(width, inputs);
+                let inputs = Reach::whole(max_dim, inputs);
+                Self::Product(layout.linear(stairs, reach.clone(), inputs, Initialise::FanIn))
+            }
         }
     }
 
@@ -111,15 +117,10 @@ impl Projection {
 pub(crate) struct ContextCall<'a, E: Engine> {
     pub engine: &'a E,
     pub parameters: &'a E::Buffer,
-    /// The distinct contexts of the lane, as rows.
+    /// The distinct contexts of the lane, as rows with the dimension of the largest row that looks them up.
     pub rows: &'a E::Rows,
     /// Their dense vectors; without features where contexts are symbols.
     pub encoded: &'a E::Matrix,
-}
-
-/// A fully connected map over contexts.
-fn dense(layout: &mut Layout, inputs: usize, outputs: usize) -> Linear {
-    layout.linear(Staircase::dense(outputs, inputs), Reach::whole(outputs), Reach::whole(inputs), Initialise::FanIn)
 }
 
 /// A multi-layer perceptron over contexts with rectified hidden layers.
@@ -152,18 +153,28 @@ impl<E: Engine> ContextTape<E> {
 
 impl ContextNet {
     /// A net with the given layer widths, none of them optional.
-    pub(crate) fn allocate(layout: &mut Layout, from: Encoded, widths: &[usize], rectify_last: bool) -> Self {
+    pub(crate) fn allocate(
+        layout: &mut Layout,
+        from: Encoded,
+        widths: &[usize],
+        max_dim: usize,
+        rectify_last: bool,
+    ) -> Self {
+        let whole = |units: usize| Reach::whole(max_dim, units);
         let mut layers = Vec::with_capacity(widths.len());
         let mut entry = None;
         let mut inputs = match from {
             Encoded::Dense(inputs) => inputs,
             Encoded::Symbols(_) => {
-                entry = Some((Projection::allocate(layout, from, widths[0]), Reach::whole(widths[0])));
+                let reach = whole(widths[0]);
+                entry = Some((Projection::allocate(layout, from, &reach, max_dim), reach));
                 0
             }
         };
         for (index, &width) in widths.iter().enumerate() {
-            layers.push(layout.within(format!("linear{index}"), |layout| dense(layout, inputs, width)));
+            layers.push(layout.within(format!("linear{index}"), |layout| {
+                layout.linear(Staircase::dense(width, inputs), whole(width), whole(inputs), Initialise::FanIn)
+            }));
             inputs = width;
         }
         Self { entry, layers, rectify_last }
@@ -196,7 +207,7 @@ impl ContextNet {
             let to = &mut after[0];
             let mut accumulate = false;
             if let (0, Some((projection, reach))) = (index, &self.entry) {
-                call.engine.gather(projection.table(call.parameters, &None), 0, reach, call.rows, to);
+                call.engine.gather(projection.table(call.parameters, &None), reach, call.rows, to);
                 accumulate = true;
             }
             let rectify = index < last || self.rectify_last;
@@ -231,7 +242,7 @@ impl ContextNet {
                 call.engine.product_input_gradient(layer, call.parameters, call.rows, own, output);
             } else if let Some((projection, reach)) = &self.entry {
                 projection.clear_gradient(call.engine, gradient, &mut None);
-                call.engine.scatter(own, 0, reach, call.rows, projection.table_gradient(gradient, &mut None));
+                call.engine.scatter(own, reach, call.rows, projection.table_gradient(gradient, &mut None));
             } else if let Some(to) = encoded_gradient.take() {
                 let output = InputGradient { to, accumulate: true, gate: None };
                 call.engine.product_input_gradient(layer, call.parameters, call.rows, own, output);

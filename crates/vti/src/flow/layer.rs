@@ -107,7 +107,7 @@ impl Layer {
                 hidden.iter().try_for_each(|&width| check_positive(index, "hidden", width))?;
                 let mut widths = hidden.clone();
                 widths.push(transform.parameters() * max_dim);
-                let net = ContextNet::allocate(layout, context, &widths, false);
+                let net = ContextNet::allocate(layout, context, &widths, max_dim, false);
                 net.zero_last(layout);
                 Ok(Self::Diagonal { net, transform, reversed })
             }

@@ -41,7 +41,8 @@ pub(crate) struct Made {
     initial: Linear,
     blocks: Vec<[Linear; 2]>,
     output: Linear,
-    context: Option<Projection>,
+    /// What is injected into the first layer and into each block; empty without a context.
+    injections: Vec<Projection>,
     /// Hidden units of each degree.
     degree_units: Vec<Range<usize>>,
     /// Outputs of each variable.
@@ -59,8 +60,9 @@ pub(crate) struct MadeTape<E: Engine> {
     inner: Vec<E::Matrix>,
     /// ρ, overwritten by dρ in the backward pass.
     pub(crate) rho: E::Matrix,
-    table: Option<E::Matrix>,
-    table_gradient: Option<E::Matrix>,
+    /// Computed tables of the injections, where they are computed.
+    tables: Vec<Option<E::Matrix>>,
+    table_gradients: Vec<Option<E::Matrix>>,
 }
 
 /// Shared scratch of backward passes.
@@ -133,10 +135,14 @@ impl Made {
         let output = layout.within("output", |layout| {
             layout.linear(output_stairs, reach_outputs, reach_hidden.clone(), Initialise::Zero)
         });
-        let width = (shape.blocks + 1) * hidden;
-        let context = (!context.is_constant())
-            .then(|| layout.within("context", |layout| Projection::allocate(layout, context, width)));
-        Self { initial, blocks, output, context, degree_units, variable_outputs, hidden }
+        let injection = |index: usize| {
+            layout.within(format!("context.{index}"), |layout| {
+                Projection::allocate(layout, context, &reach_hidden, variables)
+            })
+        };
+        let injections = if context.is_constant() { 0 } else { shape.blocks + 1 };
+        let injections = (0..injections).map(injection).collect();
+        Self { initial, blocks, output, injections, degree_units, variable_outputs, hidden }
     }
 
     pub(crate) fn variables(&self) -> usize {
@@ -155,7 +161,7 @@ impl Made {
 
     /// The most inputs any of its maps has.
     pub(crate) fn max_inputs(&self) -> usize {
-        let context = match &self.context {
+        let context = match self.injections.first() {
             Some(Projection::Product(linear)) => linear.stairs.inputs(),
             _ => 0,
         };
@@ -164,14 +170,14 @@ impl Made {
 
     pub(crate) fn tape<E: Engine>(&self, engine: &E, rows: usize, contexts: usize, training: bool) -> MadeTape<E> {
         let hidden = || engine.matrix(self.hidden, rows);
-        let table = || self.context.as_ref().and_then(|projection| projection.tape(engine, contexts));
+        let tables = || self.injections.iter().map(|projection| projection.tape(engine, contexts)).collect();
         MadeTape {
             hidden: hidden(),
             activated: self.blocks.iter().map(|_| hidden()).collect(),
             inner: self.blocks.iter().map(|_| hidden()).collect(),
             rho: engine.matrix(self.output.stairs.outputs(), rows),
-            table: table(),
-            table_gradient: if training { table() } else { None },
+            tables: tables(),
+            table_gradients: if training { tables() } else { Vec::new() },
         }
     }
 
@@ -207,12 +213,11 @@ impl Made {
 
     /// Looks the contexts up: the first thing in either direction.
     pub(crate) fn begin<E: Engine>(&self, call: &RowCall<'_, E>, context: &ContextCall<'_, E>, tape: &mut MadeTape<E>) {
-        let Some(projection) = &self.context else { return };
-        projection.forward(context, &mut tape.table);
-        for injection in 0..=self.blocks.len() {
-            let to = if injection == 0 { &mut tape.hidden } else { &mut tape.inner[injection - 1] };
-            let table = projection.table(call.parameters, &tape.table);
-            call.engine.gather(table, injection * self.hidden, &self.initial.outputs, call.rows, to);
+        let MadeTape { hidden, inner, tables, .. } = tape;
+        let places = std::iter::once(hidden).chain(inner);
+        for ((projection, table), to) in self.injections.iter().zip(tables).zip(places) {
+            projection.forward(context, table);
+            call.engine.gather(projection.table(call.parameters, table), &self.initial.outputs, call.rows, to);
         }
     }
 
@@ -240,7 +245,7 @@ impl Made {
         let product = |linear: &Linear, input: &E::Matrix, units: Range<usize>, output: Output<'_, E::Matrix>| {
             call.engine.product(linear, call.parameters, call.rows, input, units, output);
         };
-        let in_context = self.context.is_some();
+        let in_context = !self.injections.is_empty();
         let MadeTape { hidden, activated, inner, rho, .. } = tape;
         if !units.is_empty() {
             let activation = Activation::and_relu_into(activated.first_mut());
@@ -270,16 +275,16 @@ impl Made {
         gradient: &mut E::Buffer,
     ) {
         let RowCall { engine, parameters, rows } = *call;
-        let MadeTape { hidden, activated, inner, rho, table_gradient, .. } = tape;
+        let MadeTape { hidden, activated, inner, rho, table_gradients, .. } = tape;
         let MadeScratch { hidden: d_hidden, inner: d_inner, transposed } = scratch;
-        let projection = self.context.as_ref();
-        if let Some(projection) = projection {
-            projection.clear_gradient(engine, gradient, table_gradient);
-        }
-        let mut look_up_gradient = |from: &E::Matrix, injection: usize, gradient: &mut E::Buffer| {
-            if let Some(projection) = projection {
-                let table = projection.table_gradient(gradient, table_gradient);
-                engine.scatter(from, injection * self.hidden, &self.initial.outputs, rows, table);
+        let mut context_gradient = context_gradient;
+        // What reached an injection goes on to its table and, if that is computed, to the dense context.
+        let mut inject_gradient = |index: usize, from: &E::Matrix, transposed: &mut E::Matrix, to: &mut E::Buffer| {
+            if let Some(projection) = self.injections.get(index) {
+                let table = &mut table_gradients[index];
+                projection.clear_gradient(engine, to, table);
+                engine.scatter(from, &self.initial.outputs, rows, projection.table_gradient(to, table));
+                projection.backward(context, table, transposed, context_gradient.as_deref_mut(), to);
             }
         };
         engine.product_weight_gradient(&self.output, rows, hidden, rho, transposed, gradient);
@@ -289,17 +294,14 @@ impl Made {
             engine.product_weight_gradient(second, rows, &inner[index], d_hidden, transposed, gradient);
             let to_inner = InputGradient { to: &mut *d_inner, accumulate: false, gate: Some(&inner[index]) };
             engine.product_input_gradient(second, parameters, rows, d_hidden, to_inner);
-            look_up_gradient(d_inner, index + 1, gradient);
+            inject_gradient(index + 1, d_inner, transposed, gradient);
             engine.product_weight_gradient(first, rows, &activated[index], d_inner, transposed, gradient);
             let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: true, gate: Some(&activated[index]) };
             engine.product_input_gradient(first, parameters, rows, d_inner, to_hidden);
         }
-        look_up_gradient(d_hidden, 0, gradient);
+        inject_gradient(0, d_hidden, transposed, gradient);
         engine.product_weight_gradient(&self.initial, rows, x, d_hidden, transposed, gradient);
         let to_x = InputGradient { to: x_gradient, accumulate: true, gate: None };
         engine.product_input_gradient(&self.initial, parameters, rows, d_hidden, to_x);
-        if let Some(projection) = projection {
-            projection.backward(context, table_gradient, transposed, context_gradient, gradient);
-        }
     }
 }

@@ -91,7 +91,8 @@ impl Flow {
             if let Some(layer) = settings.encoder.iter().position(|&width| width == 0) {
                 return Err(FlowError::Encoder { layer });
             }
-            let allocate = |layout: &mut Layout| ContextNet::allocate(layout, encoded, &settings.encoder, true);
+            let allocate =
+                |layout: &mut Layout| ContextNet::allocate(layout, encoded, &settings.encoder, shape.max_dim, true);
             encoder = Some(layout.within("encoder", allocate));
             encoded = Encoded::Dense(width);
         }

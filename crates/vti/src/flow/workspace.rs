@@ -35,7 +35,8 @@ pub struct Workspace<E: Engine> {
     /// Number of each context among the distinct ones of the current lane.
     slot_of: Vec<u32>,
     used: Vec<u32>,
-    ones: Vec<u32>,
+    /// The largest dimension among the rows of each context in the current lane.
+    context_dims: Vec<u32>,
     identity: Vec<u32>,
     lanes: Vec<Lane<E>>,
 }
@@ -97,7 +98,7 @@ impl<E: Engine> Workspace<E> {
             slots: vec![0; capacity],
             slot_of: vec![u32::MAX; contexts],
             used: Vec::with_capacity(capacity),
-            ones: vec![1; contexts],
+            context_dims: vec![0; contexts],
             identity: (0..contexts as u32).collect(),
             lanes: (0..lanes).map(|_| Lane::new(flow, engine, lane_rows, passes, lanes > 1)).collect(),
         }
@@ -111,8 +112,8 @@ impl<E: Engine> Workspace<E> {
         self.order.clear();
         self.order.extend(0..batch.rows() as u32);
         self.order.sort_unstable_by_key(|&row| (Reverse(batch.dims[row as usize]), row));
-        if batch.feature_rows() > self.ones.len() {
-            self.ones.resize(batch.feature_rows(), 1);
+        if batch.feature_rows() > self.context_dims.len() {
+            self.context_dims.resize(batch.feature_rows(), 0);
             self.slot_of.resize(batch.feature_rows(), u32::MAX);
             self.identity = (0..batch.feature_rows() as u32).collect();
         }
@@ -126,7 +127,9 @@ impl<E: Engine> Workspace<E> {
                     let context = batch.contexts[row as usize];
                     let slot = &mut self.slot_of[context as usize];
                     if *slot == u32::MAX {
+                        // Rows come largest first, so the first one that uses a context is its largest.
                         *slot = self.used.len() as u32;
+                        self.context_dims[context as usize] = batch.dims[row as usize];
                         self.used.push(context);
                     }
                     self.slots[row as usize] = *slot;
@@ -142,7 +145,7 @@ impl<E: Engine> Workspace<E> {
             engine.set_rows(&mut lane.rows, plan);
             let plan = RowPlan {
                 order: &self.used,
-                dims: &self.ones,
+                dims: &self.context_dims,
                 contexts: &self.identity,
                 slots: &self.identity,
                 active: &[],

@@ -1,6 +1,6 @@
 //! Laws that every flow obeys, checked over one table of flows, contexts and dimensions, in both precisions.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::needless_range_loop)]
 
 mod cases;
 mod slow;
@@ -341,7 +341,7 @@ fn densities_integrate_to_one() {
                 total += volume(cell) * log_density.exp();
             }
         }
-        assert!((total - 1.0).abs() < 2e-3, "{}: integrates to {total}", case.name);
+        assert!((total - 1.0).abs() < 5e-3, "{}: integrates to {total}", case.name);
     }
 }
 

@@ -41,6 +41,11 @@ fn conditioner(layer: &LayerSettings) -> Option<(usize, usize)> {
     }
 }
 
+/// Whether a tensor belongs to the injections of a context, which are not masked.
+fn name_is_context(parts: &[&str]) -> bool {
+    parts.contains(&"context")
+}
+
 /// Which parameters are not structurally zero.
 pub fn masks(settings: &FlowSettings, shape: FlowShape, tensors: &[Tensor]) -> Vec<bool> {
     let mut kept = vec![true; tensors.iter().map(|t| t.range().end).max().unwrap_or(0)];
@@ -50,7 +55,7 @@ pub fn masks(settings: &FlowSettings, shape: FlowShape, tensors: &[Tensor]) -> V
         let layer = &settings.layers[parts[1].parse::<usize>().expect("a layer number")];
         let Some((hidden, outputs)) = conditioner(layer) else { continue };
         let map = parts[parts.len() - 2];
-        if map == "context" {
+        if name_is_context(&parts) {
             continue;
         }
         let columns = tensor.shape[1];
@@ -109,25 +114,25 @@ impl SlowFlow {
         x
     }
 
-    /// What is injected into the conditioner: all injections side by side.
-    fn injections(&self, name: &str, context: &Context, width: usize) -> Vec<f64> {
+    /// What is injected into the conditioner's first layer or one of its blocks.
+    fn injection(&self, name: &str, index: usize, context: &Context, hidden: usize) -> Vec<f64> {
         match context {
-            Context::Dense(x) => self.linear(&format!("{name}.context"), x),
+            Context::Dense(x) => self.linear(&format!("{name}.context.{index}"), x),
             Context::Symbol(symbol) => self
                 .values
-                .get(&format!("{name}.context.table"))
-                .map_or(vec![0.0; width], |table| table[symbol * width..][..width].to_vec()),
+                .get(&format!("{name}.context.{index}.table"))
+                .map_or(vec![0.0; hidden], |table| table[symbol * hidden..][..hidden].to_vec()),
         }
     }
 
     /// ρ for all coordinates.
     fn made(&self, name: &str, x: &[f64], context: &Context, hidden: usize, blocks: usize) -> Vec<f64> {
-        let injections = self.injections(name, context, (blocks + 1) * hidden);
+        let injection = |index: usize| self.injection(name, index, context, hidden);
         let add = |x: Vec<f64>, y: &[f64]| -> Vec<f64> { x.iter().zip(y).map(|(x, y)| x + y).collect() };
-        let mut h = add(self.linear(&format!("{name}.initial"), x), &injections[..hidden]);
+        let mut h = add(self.linear(&format!("{name}.initial"), x), &injection(0));
         for block in 0..blocks {
             let linear = |which: &str, x: &[f64]| self.linear(&format!("{name}.blocks.{block}.{which}"), x);
-            let t = add(linear("linear1", &relu(&h)), &injections[(block + 1) * hidden..][..hidden]);
+            let t = add(linear("linear1", &relu(&h)), &injection(block + 1));
             h = add(linear("linear2", &relu(&t)), &h);
         }
         self.linear(&format!("{name}.output"), &h)

@@ -2,10 +2,8 @@
 
 use super::TILE;
 use super::memory::{CpuMatrix, CpuRows};
-use crate::engine::{CpuEngine, Placement, Reach, Real, Table};
-
-/// Features handled together: a block of this many features × one tile stays in the first-level cache.
-const SIDE: usize = 16;
+use super::simd::{Kernel, SIDE, Vector};
+use crate::engine::{Placement, Reach, Real};
 
 pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Placement, to: &mut [T]) {
     let features = to.len() / TILE;
@@ -64,34 +62,46 @@ pub(super) fn export<T: Real>(rows: &CpuRows, from: &CpuMatrix<T>, at: Placement
     }
 }
 
-pub(super) fn gather<T: Real>(
-    table: &Table<'_, CpuEngine<T>>,
-    first: usize,
-    units: usize,
-    rows: &CpuRows,
-    tile: usize,
-    to: &mut [T],
-) {
-    let places = tile * TILE..(tile + 1) * TILE;
-    for start in (0..units).step_by(SIDE) {
-        let block = start..units.min(start + SIDE);
-        let to = &mut to[block.start * TILE..block.end * TILE];
-        match table {
-            Table::Parameters { buffer, at, width } => {
-                for (lane, &context) in rows.contexts[places.clone()].iter().enumerate() {
-                    let line = &buffer[at + context as usize * width + first + block.start..][..block.len()];
-                    for (i, &value) in line.iter().enumerate() {
-                        to[i * TILE + lane] = value;
-                    }
+/// Rows of a table of parameters to the rows of a tile.
+pub(super) struct Gather<'a, T> {
+    pub table: &'a [T],
+    pub width: usize,
+    pub units: usize,
+    pub rows: &'a CpuRows,
+    pub tile: usize,
+    pub to: &'a mut [T],
+}
+
+#[allow(unsafe_code)]
+impl<T: Real> Kernel<T> for Gather<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) {
+        let Self { table, width, units, rows, tile, to } = self;
+        let contexts = &rows.contexts[tile * TILE..][..TILE];
+        let whole = units - units % SIDE;
+        assert!(units <= width && units * TILE <= to.len());
+        for (group, contexts) in contexts.chunks_exact(SIDE).enumerate() {
+            let lines: [&[T]; SIDE] = std::array::from_fn(|i| &table[contexts[i] as usize * width..][..units]);
+            for first in (0..whole).step_by(SIDE) {
+                let lines = lines.map(|line| line[first..].as_ptr());
+                // SAFETY: each line has `SIDE` units left, and `to` holds `SIDE` units of `TILE` rows from here.
+                unsafe { V::transpose(&lines, to[first * TILE + group * SIDE..].as_mut_ptr(), TILE) };
+            }
+            for unit in whole..units {
+                for (value, line) in to[unit * TILE + group * SIDE..][..SIDE].iter_mut().zip(lines) {
+                    *value = line[unit];
                 }
             }
-            Table::Computed(matrix) => {
-                for (i, unit) in block.enumerate() {
-                    for (value, &slot) in to[i * TILE..][..TILE].iter_mut().zip(&rows.slots[places.clone()]) {
-                        *value = matrix.data[index(matrix, first + unit, slot)];
-                    }
-                }
-            }
+        }
+    }
+}
+
+pub(super) fn gather_computed<T: Real>(table: &CpuMatrix<T>, units: usize, rows: &CpuRows, tile: usize, to: &mut [T]) {
+    for (unit, to) in to.chunks_exact_mut(TILE).take(units).enumerate() {
+        for (value, &slot) in to.iter_mut().zip(&rows.slots[tile * TILE..]) {
+            *value = table.data[index(table, unit, slot)];
         }
     }
 }
@@ -103,43 +113,55 @@ fn index<T>(matrix: &CpuMatrix<T>, feature: usize, column: u32) -> usize {
     ((column / TILE) * matrix.features + feature) * TILE + column % TILE
 }
 
-pub(super) fn scatter_parameters<T: Real>(
-    from: &CpuMatrix<T>,
-    first: usize,
-    reach: &Reach,
-    rows: &CpuRows,
-    table: &mut [T],
-    width: usize,
-) {
-    for tile in 0..rows.tiles() {
-        let units = reach.units(rows.tile_dim(tile));
-        let contexts = &rows.contexts[tile * TILE..][..rows.tile_order(tile).len()];
-        let from = from.tile(tile);
-        for start in (0..units).step_by(SIDE) {
-            let block = start..units.min(start + SIDE);
-            for (lane, &context) in contexts.iter().enumerate() {
-                let line = &mut table[context as usize * width + first..][block.clone()];
-                for (value, unit) in line.iter_mut().zip(block.clone()) {
-                    *value += from[unit * TILE + lane];
+/// Adds the rows of tiles to rows of a table of parameters.
+pub(super) struct Scatter<'a, T> {
+    pub from: &'a CpuMatrix<T>,
+    pub reach: &'a Reach,
+    pub rows: &'a CpuRows,
+    pub table: &'a mut [T],
+    pub width: usize,
+}
+
+#[allow(unsafe_code)]
+impl<T: Real> Kernel<T> for Scatter<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) {
+        let Self { from, reach, rows, table, width } = self;
+        let mut block = [T::ZERO; SIDE * SIDE];
+        for tile in 0..rows.tiles() {
+            let units = reach.units(rows.tile_dim(tile));
+            let whole = units - units % SIDE;
+            let from = from.tile(tile);
+            let contexts = &rows.contexts[tile * TILE..][..rows.tile_order(tile).len()];
+            for (group, contexts) in contexts.chunks(SIDE).enumerate() {
+                for first in (0..whole).step_by(SIDE) {
+                    let lines = std::array::from_fn(|i| from[(first + i) * TILE + group * SIDE..][..SIDE].as_ptr());
+                    // SAFETY: each line has `SIDE` rows, and the block `SIDE` lines of `SIDE` numbers.
+                    unsafe { V::transpose(&lines, block.as_mut_ptr(), SIDE) };
+                    for (line, &context) in block.chunks_exact(SIDE).zip(contexts) {
+                        let to = &mut table[context as usize * width + first..][..SIDE];
+                        to.iter_mut().zip(line).for_each(|(to, &value)| *to += value);
+                    }
+                }
+                for unit in whole..units {
+                    for (lane, &context) in contexts.iter().enumerate() {
+                        table[context as usize * width + unit] += from[unit * TILE + group * SIDE + lane];
+                    }
                 }
             }
         }
     }
 }
 
-pub(super) fn scatter_computed<T: Real>(
-    from: &CpuMatrix<T>,
-    first: usize,
-    reach: &Reach,
-    rows: &CpuRows,
-    table: &mut CpuMatrix<T>,
-) {
+pub(super) fn scatter_computed<T: Real>(from: &CpuMatrix<T>, reach: &Reach, rows: &CpuRows, table: &mut CpuMatrix<T>) {
     for tile in 0..rows.tiles() {
         let units = reach.units(rows.tile_dim(tile));
         let slots = &rows.slots[tile * TILE..][..rows.tile_order(tile).len()];
         for (unit, row) in from.tile(tile).chunks_exact(TILE).take(units).enumerate() {
             for (&value, &slot) in row.iter().zip(slots) {
-                let place = index(table, first + unit, slot);
+                let place = index(table, unit, slot);
                 table.data[place] += value;
             }
         }

@@ -1,5 +1,8 @@
 //! The CPU engine: tiles of 64 rows, explicit registers in the products, threads by `rayon`.
 
+// Loops over the rows of a tile read several arrays at once and must stay simple enough to vectorise.
+#![allow(clippy::needless_range_loop)]
+
 mod lookup;
 mod memory;
 mod optimiser;
@@ -261,7 +264,7 @@ impl<T: Real> Engine for CpuEngine<T> {
         let scratch_len = scratch.tile_len();
         let transpose = |tile: usize, to: &mut [T]| {
             let features = linear.inputs.units(rows.tile_dim(tile));
-            product::transpose(input.tile(tile), features, stride, &mut to[..stride * TILE]);
+            self.run(product::Transpose { tile: input.tile(tile), features, stride, to: &mut to[..stride * TILE] });
         };
         let (weights, bias) = to[linear.weight..linear.bias + outputs].split_at_mut(outputs * inputs);
         let group = |first: usize, weights: &mut [T], bias: &mut [T], transposed: &[T]| {
@@ -319,25 +322,24 @@ impl<T: Real> Engine for CpuEngine<T> {
         inputs.next_multiple_of(product::PANEL)
     }
 
-    fn gather(&self, table: Table<'_, Self>, first: usize, reach: &Reach, rows: &CpuRows, to: &mut CpuMatrix<T>) {
-        self.each_tile(rows, to, 4 * TILE * reach.all(), |tile, to| {
-            lookup::gather(&table, first, reach.units(rows.tile_dim(tile)), rows, tile, to);
+    fn gather(&self, table: Table<'_, Self>, reach: &Reach, rows: &CpuRows, to: &mut CpuMatrix<T>) {
+        self.each_tile(rows, to, TILE * reach.all(), |tile, to| {
+            let units = reach.units(rows.tile_dim(tile));
+            match &table {
+                Table::Parameters { buffer, at, width } => {
+                    self.run(lookup::Gather { table: &buffer[*at..], width: *width, units, rows, tile, to });
+                }
+                Table::Computed(table) => lookup::gather_computed(table, units, rows, tile, to),
+            }
         });
     }
 
-    fn scatter(
-        &self,
-        from: &CpuMatrix<T>,
-        first: usize,
-        reach: &Reach,
-        rows: &CpuRows,
-        table: TableGradient<'_, Self>,
-    ) {
+    fn scatter(&self, from: &CpuMatrix<T>, reach: &Reach, rows: &CpuRows, table: TableGradient<'_, Self>) {
         match table {
             TableGradient::Parameters { buffer, at, width } => {
-                lookup::scatter_parameters(from, first, reach, rows, &mut buffer[at..], width);
+                self.run(lookup::Scatter { from, reach, rows, table: &mut buffer[at..], width });
             }
-            TableGradient::Computed(table) => lookup::scatter_computed(from, first, reach, rows, table),
+            TableGradient::Computed(table) => lookup::scatter_computed(from, reach, rows, table),
         }
     }
 

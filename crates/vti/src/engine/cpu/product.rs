@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use super::TILE;
-use super::simd::{Kernel, Vector};
+use super::simd::{Kernel, SIDE, Vector};
 use crate::engine::{Linear, Real};
 
 /// Rows of the register block: with 4 vectors abreast this fills 24 of 32 registers (with 2 abreast, 12 of 16).
@@ -423,15 +423,29 @@ impl<T: Real> Kernel<T> for WeightGradient<'_, T> {
     }
 }
 
-/// xᵀ of one tile: `features` × [`TILE`] to [`TILE`] × `stride`.
-pub(super) fn transpose<T: Real>(tile: &[T], features: usize, stride: usize, to: &mut [T]) {
-    const SIDE: usize = 16;
-    for first in (0..features).step_by(SIDE) {
-        let last = features.min(first + SIDE);
-        for row in 0..TILE {
-            let line = &mut to[row * stride + first..row * stride + last];
-            for (place, feature) in line.iter_mut().zip(first..last) {
-                *place = tile[feature * TILE + row];
+/// xᵀ of one tile: `features` × [`TILE`] to [`TILE`] × `stride`, where `stride` is a multiple of [`PANEL`].
+pub(super) struct Transpose<'a, T> {
+    pub tile: &'a [T],
+    pub features: usize,
+    pub stride: usize,
+    pub to: &'a mut [T],
+}
+
+#[allow(unsafe_code)]
+impl<T: Real> Kernel<T> for Transpose<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) {
+        let Self { tile, features, stride, to } = self;
+        assert!(features * TILE <= tile.len() && features <= stride && TILE * stride <= to.len());
+        assert!(stride.is_multiple_of(SIDE) && TILE.is_multiple_of(SIDE));
+        for first in (0..features).step_by(SIDE) {
+            for row in (0..TILE).step_by(SIDE) {
+                // Lines beyond the last feature repeat it: they fill padding that is never used.
+                let lines = std::array::from_fn(|line| tile[(first + line).min(features - 1) * TILE + row..].as_ptr());
+                // SAFETY: each line has `SIDE` rows left, and the destination `SIDE` columns of `SIDE` rows.
+                unsafe { V::transpose(&lines, to[row * stride + first..].as_mut_ptr(), stride) };
             }
         }
     }

@@ -95,7 +95,7 @@ unsafe fn run_avx2<T: Real, K: Kernel<T>>(kernel: K) -> K::Output {
 ///
 /// # Safety
 ///
-/// Methods are safe to call only where the instruction set of the type is enabled, which [`Instructions::run`]
+/// Methods are safe to call only where the instruction set of the type is enabled, which `Instructions::run`
 /// arranges; `load` and `store` need `LANES` valid elements behind the pointer.
 #[allow(unsafe_code)]
 pub trait Vector<T>: Copy {
@@ -124,11 +124,28 @@ pub trait Vector<T>: Copy {
     /// `self` where `gate > 0`, else 0.
     #[allow(clippy::missing_safety_doc)]
     unsafe fn gated(self, gate: Self) -> Self;
+    /// Transposes a block: number `j` of line `i` goes to `to + j · stride + i`.
+    #[inline(always)]
+    #[allow(clippy::missing_safety_doc)]
+    unsafe fn transpose(lines: &[*const T; SIDE], to: *mut T, stride: usize)
+    where
+        T: Copy,
+    {
+        for j in 0..SIDE {
+            for (i, line) in lines.iter().enumerate() {
+                // SAFETY: the caller vouches for `SIDE` numbers in each line and `SIDE` × `SIDE` places.
+                unsafe { *to.add(j * stride + i) = *line.add(j) };
+            }
+        }
+    }
 }
+
+/// Side of the square blocks that [`Vector::transpose`] moves.
+pub const SIDE: usize = 16;
 
 macro_rules! x86_vector {
     ($real:ty, $vector:ident, $lanes:expr, $abreast:expr, $set:ident, $load:ident, $store:ident, $fma:ident, $add:ident,
-     $max:ident, $zero:ident, |$x:ident, $gate:ident| $gated:expr) => {
+     $max:ident, $zero:ident, |$x:ident, $gate:ident| $gated:expr $(, transpose: $transpose:ident)?) => {
         #[cfg(target_arch = "x86_64")]
         #[allow(unsafe_code, clippy::missing_safety_doc)]
         impl Vector<$real> for std::arch::x86_64::$vector {
@@ -171,6 +188,13 @@ macro_rules! x86_vector {
                 // SAFETY: the caller enabled the instruction set.
                 unsafe { $gated }
             }
+            $(
+                #[inline(always)]
+                unsafe fn transpose(lines: &[*const $real; SIDE], to: *mut $real, stride: usize) {
+                    // SAFETY: the caller enabled the instruction set and vouches for the memory.
+                    unsafe { $transpose(lines, to, stride) }
+                }
+            )?
         }
     };
 }
@@ -187,7 +211,8 @@ x86_vector!(
     _mm512_add_ps,
     _mm512_max_ps,
     _mm512_setzero_ps,
-    |x, gate| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(gate, _mm512_setzero_ps()), x)
+    |x, gate| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(gate, _mm512_setzero_ps()), x),
+    transpose: transpose_ps
 );
 x86_vector!(
     f64,
@@ -201,7 +226,8 @@ x86_vector!(
     _mm512_add_pd,
     _mm512_max_pd,
     _mm512_setzero_pd,
-    |x, gate| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(gate, _mm512_setzero_pd()), x)
+    |x, gate| _mm512_maskz_mov_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(gate, _mm512_setzero_pd()), x),
+    transpose: transpose_pd
 );
 x86_vector!(
     f32,
@@ -231,6 +257,80 @@ x86_vector!(
     _mm256_setzero_pd,
     |x, gate| _mm256_and_pd(_mm256_cmp_pd::<_CMP_GT_OQ>(gate, _mm256_setzero_pd()), x)
 );
+
+/// Which lanes of a pair of registers `(a, b)` of `lanes` lanes make the new `a` (and, with `high`, the new `b`) when the
+/// off-diagonal quarters of blocks of `apart` lanes change places.
+#[cfg(target_arch = "x86_64")]
+const fn exchange<const LANES: usize>(apart: usize, high: bool) -> [u64; LANES] {
+    let mut lanes = [0; LANES];
+    let mut l = 0;
+    while l < LANES {
+        // The new a keeps its lower quarters and takes b's lower ones, the new b takes a's upper and keeps its upper.
+        let from_b = l & apart != 0;
+        let source = if from_b == high { l } else { l ^ apart };
+        lanes[l] = (source + if from_b { LANES } else { 0 }) as u64;
+        l += 1;
+    }
+    lanes
+}
+
+/// Transposes a square of registers: rounds exchange ever smaller quarters between pairs of lines. Everything is known at
+/// compile time, so that the square never leaves the registers.
+#[cfg(target_arch = "x86_64")]
+macro_rules! x86_transpose {
+    ($name:ident, $real:ty, $index:ty, $lanes:expr, $load:ident, $store:ident, $permute:ident,
+     [$($apart:expr),*]) => {
+        #[target_feature(enable = "avx512f")]
+        #[inline]
+        #[allow(unsafe_code)]
+        unsafe fn $name(lines: &[*const $real; SIDE], to: *mut $real, stride: usize) {
+            use std::arch::x86_64::{$load, $permute, $store, _mm512_loadu_si512};
+            const LANES: usize = $lanes;
+            for upper in (0..SIDE).step_by(LANES) {
+                for left in (0..SIDE).step_by(LANES) {
+                    // SAFETY: the caller vouches for `SIDE` numbers in each line and `SIDE` × `SIDE` places.
+                    unsafe {
+                        let mut rows = [$load(lines[upper].add(left)); LANES];
+                        for i in 1..LANES {
+                            rows[i] = $load(lines[upper + i].add(left));
+                        }
+                        $({
+                            const LOW: [$index; LANES] = narrow(exchange::<LANES>($apart, false));
+                            const HIGH: [$index; LANES] = narrow(exchange::<LANES>($apart, true));
+                            let low = _mm512_loadu_si512(LOW.as_ptr().cast());
+                            let high = _mm512_loadu_si512(HIGH.as_ptr().cast());
+                            for i in 0..LANES {
+                                if i & $apart == 0 {
+                                    let (a, b) = (rows[i], rows[i + $apart]);
+                                    rows[i] = $permute(a, low, b);
+                                    rows[i + $apart] = $permute(a, high, b);
+                                }
+                            }
+                        })*
+                        for j in 0..LANES {
+                            $store(to.add((left + j) * stride + upper), rows[j]);
+                        }
+                    }
+                }
+            }
+            /// Lane numbers as wide as the lanes.
+            const fn narrow(lanes: [u64; LANES]) -> [$index; LANES] {
+                let mut narrow = [0; LANES];
+                let mut l = 0;
+                while l < LANES {
+                    narrow[l] = lanes[l] as $index;
+                    l += 1;
+                }
+                narrow
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+x86_transpose!(transpose_ps, f32, u32, 16, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_permutex2var_ps, [8, 4, 2, 1]);
+#[cfg(target_arch = "x86_64")]
+x86_transpose!(transpose_pd, f64, u64, 8, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_permutex2var_pd, [4, 2, 1]);
 
 /// Four numbers the compiler may or may not keep in one register.
 #[derive(Clone, Copy, Debug)]

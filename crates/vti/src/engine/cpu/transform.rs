@@ -102,9 +102,7 @@ impl<T: Real> Kernel<T> for Gradient<'_, T> {
                     spline::gradient(&SplineTile::at(settings, rho, x), x, rho, d_log_det, gradient);
                 }
             }
-            for lane in active..TILE {
-                gradient[lane] = dy[lane];
-            }
+            gradient[active..].copy_from_slice(&dy[active..]);
             for feature in rho.chunks_exact_mut(TILE) {
                 feature[active..].fill(T::ZERO);
             }
