@@ -35,7 +35,7 @@ struct Options {
     /// Threads on both sides
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Only the cases whose name contains this
+    /// Only the cases whose name starts with this
     #[arg(long)]
     only: Option<String>,
     /// Python with the peer's packages; without it only our side runs

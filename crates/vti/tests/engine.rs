@@ -223,7 +223,7 @@ fn gather_and_scatter_are_transposes() {
     let mut gradient = engine.buffer(table.len());
     let mut loaded = engine.matrix(units, count);
     engine.import(&rows, &weights, Placement::Whole { stride: units }, &mut loaded);
-    let to = TableGradient::Parameters { buffer: &mut gradient, at: 3, width };
+    let to = TableGradient::Parameters { buffer: &mut gradient, at: 3, contexts: 6, width };
     engine.scatter(&loaded, &reach, &rows, to);
     let mut scattered = vec![0.0; table.len()];
     engine.read(&gradient, &mut scattered);

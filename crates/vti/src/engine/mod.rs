@@ -53,9 +53,9 @@ pub trait Engine: Send + Sync {
 
     /// Fills a matrix from row-major host memory, `at` saying where each row's coordinates stand; coordinates beyond a
     /// row's dimension become 0.
-    fn import(&self, rows: &Self::Rows, from: &[Self::Real], at: Placement, to: &mut Self::Matrix);
+    fn import(&self, rows: &Self::Rows, from: &[Self::Real], at: Placement<'_>, to: &mut Self::Matrix);
     /// The reverse of [`Engine::import`]; host numbers that belong to no coordinate are left alone.
-    fn export(&self, rows: &Self::Rows, from: &Self::Matrix, at: Placement, to: &mut [Self::Real]);
+    fn export(&self, rows: &Self::Rows, from: &Self::Matrix, at: Placement<'_>, to: &mut [Self::Real]);
     /// Sets all of a matrix to 0.
     fn clear(&self, matrix: &mut Self::Matrix);
     /// Copies a matrix to one of the same shape.
@@ -98,7 +98,7 @@ pub trait Engine: Send + Sync {
 
     /// `to[u, r] = table[u, context of r]` for the units `u` each row needs.
     fn gather(&self, table: Table<'_, Self>, reach: &Reach, rows: &Self::Rows, to: &mut Self::Matrix);
-    /// The gradient of [`Engine::gather`]: adds `from` to the table's gradient.
+    /// The gradient of [`Engine::gather`]: the table's gradient becomes the sum of `from` over the rows of each context.
     fn scatter(&self, from: &Self::Matrix, reach: &Reach, rows: &Self::Rows, table: TableGradient<'_, Self>);
     /// `to[i·k + j, r] = table[c·k + j, context of r]` with `c` the saturated index of row `r`'s `i`-th active
     /// coordinate: parameters by coordinate, for layers without left-alignment.
@@ -165,8 +165,6 @@ pub trait Engine: Send + Sync {
 
     /// `to += from`.
     fn add(&self, from: &Self::Buffer, to: &mut Self::Buffer);
-    /// Sets a range of a buffer to 0.
-    fn zero(&self, buffer: &mut Self::Buffer, range: Range<usize>);
     /// Σ x², in double precision.
     fn squared_norm(&self, buffer: &Self::Buffer) -> f64;
     /// One AdamW update of `parameters` by `gradient`.
@@ -188,6 +186,10 @@ pub trait Engine: Send + Sync {
     /// on sizes only, never on the number of threads: it decides the order of sums.
     fn lane_rows(&self, rows: usize, _parameters: usize) -> usize {
         rows
+    }
+    /// How many neighbouring rows are computed together: lanes get whole groups of so many.
+    fn row_grain(&self) -> usize {
+        1
     }
     /// How many rows to give each lane when nothing is summed over rows.
     fn independent_lane_rows(&self, rows: usize) -> usize {
@@ -214,13 +216,13 @@ pub struct RowPlan<'a> {
     pub active: &'a [u32],
     /// Where each of the caller's rows starts in `active`.
     pub starts: &'a [u32],
-    /// Whether operations that need active coordinates will be called.
+    /// Whether operations by saturated coordinate will be called.
     pub needs_active: bool,
 }
 
 /// Where numbers stand in row-major host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub enum Placement<'a> {
     /// Row `r` starts at `r · stride` and holds its active coordinates first, in order.
     LeftAligned {
         /// Distance between rows.
@@ -231,6 +233,10 @@ pub enum Placement {
     Saturated {
         /// Distance between rows.
         stride: usize,
+        /// Saturated indices of active coordinates, as in [`RowPlan::active`].
+        active: &'a [u32],
+        /// Where each of the caller's rows starts in `active`.
+        starts: &'a [u32],
     },
     /// Row `r` starts at `r · stride` and holds all features of the matrix, whatever the row's dimension.
     Whole {
@@ -304,6 +310,8 @@ pub enum TableGradient<'a, E: Engine + ?Sized> {
         buffer: &'a mut E::Buffer,
         /// Where the table starts.
         at: usize,
+        /// Number of contexts.
+        contexts: usize,
         /// Features per context.
         width: usize,
     },

@@ -66,28 +66,14 @@ impl Projection {
         }
     }
 
-    /// Prepares the gradient of what rows looked up; call before any scatter.
-    pub(crate) fn clear_gradient<E: Engine>(
-        &self,
-        engine: &E,
-        gradient: &mut E::Buffer,
-        table_gradient: &mut Option<E::Matrix>,
-    ) {
-        match (self, table_gradient) {
-            (Self::Table { at, symbols, width }, _) => engine.zero(gradient, *at..at + symbols * width),
-            (Self::Product(_), Some(table)) => engine.clear(table),
-            (Self::Product(_), None) => {}
-        }
-    }
-
     pub(crate) fn table_gradient<'a, E: Engine>(
         &self,
         gradient: &'a mut E::Buffer,
         table_gradient: &'a mut Option<E::Matrix>,
     ) -> TableGradient<'a, E> {
         match (self, table_gradient) {
-            (Self::Table { at, width, .. }, _) => {
-                TableGradient::Parameters { buffer: gradient, at: *at, width: *width }
+            (&Self::Table { at, symbols, width }, _) => {
+                TableGradient::Parameters { buffer: gradient, at, contexts: symbols, width }
             }
             (Self::Product(_), Some(table)) => TableGradient::Computed(table),
             (Self::Product(_), None) => unreachable!("the tape of a product holds its table's gradient"),
@@ -241,7 +227,6 @@ impl ContextNet {
                 let output = InputGradient { to, accumulate: false, gate: Some(input) };
                 call.engine.product_input_gradient(layer, call.parameters, call.rows, own, output);
             } else if let Some((projection, reach)) = &self.entry {
-                projection.clear_gradient(call.engine, gradient, &mut None);
                 call.engine.scatter(own, reach, call.rows, projection.table_gradient(gradient, &mut None));
             } else if let Some(to) = encoded_gradient.take() {
                 let output = InputGradient { to, accumulate: true, gate: None };

@@ -282,7 +282,6 @@ impl Made {
         let mut inject_gradient = |index: usize, from: &E::Matrix, transposed: &mut E::Matrix, to: &mut E::Buffer| {
             if let Some(projection) = self.injections.get(index) {
                 let table = &mut table_gradients[index];
-                projection.clear_gradient(engine, to, table);
                 engine.scatter(from, &self.initial.outputs, rows, projection.table_gradient(to, table));
                 projection.backward(context, table, transposed, context_gradient.as_deref_mut(), to);
             }

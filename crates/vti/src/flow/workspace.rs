@@ -25,11 +25,13 @@ pub struct Workspace<E: Engine> {
     shape: FlowShape,
     capacity: usize,
     passes: Passes,
-    lane_rows: usize,
-    /// Whether anything is computed per distinct context, or by saturated coordinate.
+    /// Whether anything is computed per distinct context.
     per_context: bool,
+    /// Whether anything is computed by saturated coordinate.
+    per_coordinate: bool,
     batch: Batch<E::Real>,
     order: Vec<u32>,
+    lane_order: Vec<u32>,
     /// Number of each row's context among the distinct ones of its lane.
     slots: Vec<u32>,
     /// Number of each context among the distinct ones of the current lane.
@@ -64,8 +66,8 @@ struct Training<E: Engine> {
     encoded: Option<E::Matrix>,
     /// Of the features, where an encoder stands between.
     features: Option<E::Matrix>,
-    /// Of the parameters, where several lanes add up.
-    parameters: Option<E::Buffer>,
+    /// Of the parameters; empty in the first lane, which writes to the caller's.
+    parameters: E::Buffer,
 }
 
 impl<E: Engine> std::fmt::Debug for Workspace<E> {
@@ -91,16 +93,17 @@ impl<E: Engine> Workspace<E> {
             shape: flow.shape,
             capacity,
             passes,
-            lane_rows,
             per_context: diagonal || flow.encoder.is_some() || matches!(flow.shape.context, ContextShape::Features(_)),
+            per_coordinate: diagonal,
             batch: Batch::with_capacity(capacity, flow.shape),
             order: Vec::with_capacity(capacity),
+            lane_order: Vec::with_capacity(lane_rows),
             slots: vec![0; capacity],
             slot_of: vec![u32::MAX; contexts],
             used: Vec::with_capacity(capacity),
             context_dims: vec![0; contexts],
             identity: (0..contexts as u32).collect(),
-            lanes: (0..lanes).map(|_| Lane::new(flow, engine, lane_rows, passes, lanes > 1)).collect(),
+            lanes: (0..lanes).map(|lane| Lane::new(flow, engine, lane_rows, passes, lane == 0)).collect(),
         }
     }
 
@@ -117,10 +120,13 @@ impl<E: Engine> Workspace<E> {
             self.slot_of.resize(batch.feature_rows(), u32::MAX);
             self.identity = (0..batch.feature_rows() as u32).collect();
         }
-        let mut rest = self.order.as_slice();
-        for lane in &mut self.lanes {
-            let (order, others) = rest.split_at(rest.len().min(self.lane_rows));
-            rest = others;
+        // Lanes take turns at groups of rows, so that each gets its share of large and small models.
+        let (grain, lanes) = (engine.row_grain(), self.lanes.len());
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            self.lane_order.clear();
+            let groups = self.order.chunks(grain).skip(index).step_by(lanes);
+            groups.for_each(|group| self.lane_order.extend_from_slice(group));
+            let order = self.lane_order.as_slice();
             self.used.clear();
             if self.per_context {
                 for &row in order {
@@ -141,7 +147,15 @@ impl<E: Engine> Workspace<E> {
             lane.max_dim = order.first().map_or(0, |&row| batch.dims[row as usize] as usize);
             let (active, starts) = (batch.active.as_slice(), batch.starts.as_slice());
             let (contexts, slots) = (batch.contexts.as_slice(), self.slots.as_slice());
-            let plan = RowPlan { order, dims: &batch.dims, contexts, slots, active, starts, needs_active: true };
+            let plan = RowPlan {
+                order,
+                dims: &batch.dims,
+                contexts,
+                slots,
+                active,
+                starts,
+                needs_active: self.per_coordinate,
+            };
             engine.set_rows(&mut lane.rows, plan);
             let plan = RowPlan {
                 order: &self.used,
@@ -160,12 +174,12 @@ impl<E: Engine> Workspace<E> {
         Ok(())
     }
 
-    fn left_aligned(&self) -> Placement {
+    fn left_aligned(&self) -> Placement<'static> {
         Placement::LeftAligned { stride: self.shape.max_dim }
     }
 
-    fn saturated(&self) -> Placement {
-        Placement::Saturated { stride: self.shape.max_dim }
+    fn saturated(&self) -> Placement<'_> {
+        Placement::Saturated { stride: self.shape.max_dim, active: &self.batch.active, starts: &self.batch.starts }
     }
 
     /// Sets z: row-major with stride `d_max`, active coordinates first.
@@ -176,8 +190,10 @@ impl<E: Engine> Workspace<E> {
 
     /// Sets z from saturated rows: `d_max` numbers each, active or not, of which the active ones are taken (`P_m`).
     pub fn write_saturated_z(&mut self, engine: &E, z: &[E::Real]) {
+        let mut lanes = std::mem::take(&mut self.lanes);
         let at = self.saturated();
-        engine.for_each_lane(&mut self.lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
+        engine.for_each_lane(&mut lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
+        self.lanes = lanes;
     }
 
     /// Sets θ, laid out as in [`Workspace::write_z`].
@@ -212,7 +228,7 @@ impl<E: Engine> Workspace<E> {
         &self,
         engine: &E,
         which: impl Fn(&Lane<E>) -> Option<&E::Matrix>,
-        at: Placement,
+        at: Placement<'_>,
         to: &mut [E::Real],
         log_det: &mut [E::Real],
     ) {
@@ -281,30 +297,23 @@ impl<E: Engine> Workspace<E> {
 
     pub(super) fn backward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer, gradient: &mut E::Buffer) {
         debug_assert_eq!(self.passes, Passes::Training, "a workspace for evaluation has no gradients");
-        if let [lane] = self.lanes.as_mut_slice() {
-            lane.backward(flow, engine, parameters, gradient);
-            return;
+        // The first lane works in the caller's memory, the others in memory of their own, which is added in order.
+        if let Some(training) = self.lanes.first_mut().and_then(|lane| lane.training.as_mut()) {
+            std::mem::swap(&mut training.parameters, gradient);
         }
-        engine.for_each_lane(&mut self.lanes, |_, lane| {
-            let own = lane.training.as_mut().and_then(|training| training.parameters.take());
-            if let Some(mut own) = own {
-                lane.backward(flow, engine, parameters, &mut own);
-                if let Some(training) = &mut lane.training {
-                    training.parameters = Some(own);
-                }
-            }
-        });
-        engine.zero(gradient, 0..flow.parameter_count());
-        for lane in &self.lanes {
-            if let Some(own) = lane.training.as_ref().and_then(|training| training.parameters.as_ref()) {
-                engine.add(own, gradient);
-            }
+        engine.for_each_lane(&mut self.lanes, |_, lane| lane.backward(flow, engine, parameters));
+        let mut lanes = self.lanes.iter_mut().filter_map(|lane| lane.training.as_mut());
+        if let Some(first) = lanes.next() {
+            std::mem::swap(&mut first.parameters, gradient);
+        }
+        for training in lanes {
+            engine.add(&training.parameters, gradient);
         }
     }
 }
 
 impl<E: Engine> Lane<E> {
-    fn new(flow: &Flow, engine: &E, rows: usize, passes: Passes, several: bool) -> Self {
+    fn new(flow: &Flow, engine: &E, rows: usize, passes: Passes, first: bool) -> Self {
         let FlowShape { max_dim, context } = flow.shape;
         let training = passes == Passes::Training;
         let coordinates = || engine.matrix(max_dim, rows);
@@ -331,7 +340,7 @@ impl<E: Engine> Lane<E> {
                 scratch: Scratch { made: Made::scratch(engine, hidden, inputs, rows), spare: coordinates() },
                 encoded: dense.map(|width| engine.matrix(width, rows)),
                 features: (flow.encoder.is_some() && features > 0).then(|| engine.matrix(features, rows)),
-                parameters: several.then(|| engine.buffer(flow.parameter_count())),
+                parameters: engine.buffer(if first { 0 } else { flow.parameter_count() }),
             }),
         }
     }
@@ -373,11 +382,17 @@ impl<E: Engine> Lane<E> {
         }
     }
 
-    fn backward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer, gradient: &mut E::Buffer) {
+    fn backward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
         let Self { rows, contexts, features, encoder, x, tapes, training, .. } = self;
         let Some(training) = training else { return };
-        let Training { x: x_gradient, log_det, scratch, encoded: encoded_gradient, features: feature_gradient, .. } =
-            training;
+        let Training {
+            x: x_gradient,
+            log_det,
+            scratch,
+            encoded: encoded_gradient,
+            features: feature_gradient,
+            parameters: gradient,
+        } = training;
         if let Some(matrix) = encoded_gradient {
             engine.clear(matrix);
         }

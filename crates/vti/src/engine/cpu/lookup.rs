@@ -1,11 +1,11 @@
 //! Moving numbers about: host memory, tables, reversals.
 
 use super::TILE;
-use super::memory::{CpuMatrix, CpuRows};
+use super::memory::{CpuMatrix, CpuRows, active_rows};
 use super::simd::{Kernel, SIDE, Vector};
 use crate::engine::{Placement, Reach, Real};
 
-pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Placement, to: &mut [T]) {
+pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Placement<'_>, to: &mut [T]) {
     let features = to.len() / TILE;
     let top = if let Placement::Whole { .. } = at { features } else { rows.tile_dim(tile) as usize };
     to[..top * TILE].fill(T::ZERO);
@@ -18,9 +18,10 @@ pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Place
                     to[i * TILE + lane] = value;
                 }
             }
-            Placement::Saturated { stride } => {
+            Placement::Saturated { stride, active, starts } => {
                 let from = &from[row as usize * stride..][..stride];
-                for (i, &coordinate) in rows.active(place).iter().enumerate() {
+                let active = &active[starts[row as usize] as usize..][..dim];
+                for (i, &coordinate) in active.iter().enumerate() {
                     to[i * TILE + lane] = from[coordinate as usize];
                 }
             }
@@ -33,7 +34,7 @@ pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Place
     }
 }
 
-pub(super) fn export<T: Real>(rows: &CpuRows, from: &CpuMatrix<T>, at: Placement, to: &mut [T]) {
+pub(super) fn export<T: Real>(rows: &CpuRows, from: &CpuMatrix<T>, at: Placement<'_>, to: &mut [T]) {
     let features = from.features;
     for tile in 0..rows.tiles() {
         let from = from.tile(tile);
@@ -46,9 +47,10 @@ pub(super) fn export<T: Real>(rows: &CpuRows, from: &CpuMatrix<T>, at: Placement
                         *value = from[i * TILE + lane];
                     }
                 }
-                Placement::Saturated { stride } => {
+                Placement::Saturated { stride, active, starts } => {
                     let to = &mut to[row as usize * stride..][..stride];
-                    for (i, &coordinate) in rows.active(place).iter().enumerate() {
+                    let active = &active[starts[row as usize] as usize..][..dim];
+                    for (i, &coordinate) in active.iter().enumerate() {
                         to[coordinate as usize] = from[i * TILE + lane];
                     }
                 }
@@ -85,9 +87,9 @@ impl<T: Real> Kernel<T> for Gather<'_, T> {
         for (group, contexts) in contexts.chunks_exact(SIDE).enumerate() {
             let lines: [&[T]; SIDE] = std::array::from_fn(|i| &table[contexts[i] as usize * width..][..units]);
             for first in (0..whole).step_by(SIDE) {
-                let lines = lines.map(|line| line[first..].as_ptr());
+                let to = to[first * TILE + group * SIDE..].as_mut_ptr();
                 // SAFETY: each line has `SIDE` units left, and `to` holds `SIDE` units of `TILE` rows from here.
-                unsafe { V::transpose(&lines, to[first * TILE + group * SIDE..].as_mut_ptr(), TILE) };
+                unsafe { V::transpose(|i| lines[i].as_ptr().add(first), to, TILE) };
             }
             for unit in whole..units {
                 for (value, line) in to[unit * TILE + group * SIDE..][..SIDE].iter_mut().zip(lines) {
@@ -98,7 +100,18 @@ impl<T: Real> Kernel<T> for Gather<'_, T> {
     }
 }
 
+/// Whether the rows of a tile look up the columns of the same tile, one by one: every row has a context of its own.
+fn in_step(rows: &CpuRows, tile: usize) -> bool {
+    let first = (tile * TILE) as u32;
+    let slots = &rows.slots[tile * TILE..][..rows.tile_order(tile).len()];
+    slots.iter().zip(first..).all(|(&slot, own)| slot == own)
+}
+
 pub(super) fn gather_computed<T: Real>(table: &CpuMatrix<T>, units: usize, rows: &CpuRows, tile: usize, to: &mut [T]) {
+    if in_step(rows, tile) {
+        to[..units * TILE].copy_from_slice(&table.tile(tile)[..units * TILE]);
+        return;
+    }
     for (unit, to) in to.chunks_exact_mut(TILE).take(units).enumerate() {
         for (value, &slot) in to.iter_mut().zip(&rows.slots[tile * TILE..]) {
             *value = table.data[index(table, unit, slot)];
@@ -113,7 +126,7 @@ fn index<T>(matrix: &CpuMatrix<T>, feature: usize, column: u32) -> usize {
     ((column / TILE) * matrix.features + feature) * TILE + column % TILE
 }
 
-/// Adds the rows of tiles to rows of a table of parameters.
+/// Sums the rows of tiles by context into a table of parameters.
 pub(super) struct Scatter<'a, T> {
     pub from: &'a CpuMatrix<T>,
     pub reach: &'a Reach,
@@ -129,6 +142,7 @@ impl<T: Real> Kernel<T> for Scatter<'_, T> {
     #[inline(always)]
     fn run<V: Vector<T>>(self) {
         let Self { from, reach, rows, table, width } = self;
+        table.fill(T::ZERO);
         let mut block = [T::ZERO; SIDE * SIDE];
         for tile in 0..rows.tiles() {
             let units = reach.units(rows.tile_dim(tile));
@@ -137,9 +151,9 @@ impl<T: Real> Kernel<T> for Scatter<'_, T> {
             let contexts = &rows.contexts[tile * TILE..][..rows.tile_order(tile).len()];
             for (group, contexts) in contexts.chunks(SIDE).enumerate() {
                 for first in (0..whole).step_by(SIDE) {
-                    let lines = std::array::from_fn(|i| from[(first + i) * TILE + group * SIDE..][..SIDE].as_ptr());
-                    // SAFETY: each line has `SIDE` rows, and the block `SIDE` lines of `SIDE` numbers.
-                    unsafe { V::transpose(&lines, block.as_mut_ptr(), SIDE) };
+                    let lines = from[first * TILE..(first + SIDE) * TILE].as_ptr();
+                    // SAFETY: `SIDE` lines of `TILE` rows start there, and the block holds `SIDE` lines of `SIDE` numbers.
+                    unsafe { V::transpose(|i| lines.add(i * TILE + group * SIDE), block.as_mut_ptr(), SIDE) };
                     for (line, &context) in block.chunks_exact(SIDE).zip(contexts) {
                         let to = &mut table[context as usize * width + first..][..SIDE];
                         to.iter_mut().zip(line).for_each(|(to, &value)| *to += value);
@@ -156,8 +170,17 @@ impl<T: Real> Kernel<T> for Scatter<'_, T> {
 }
 
 pub(super) fn scatter_computed<T: Real>(from: &CpuMatrix<T>, reach: &Reach, rows: &CpuRows, table: &mut CpuMatrix<T>) {
+    let all_in_step = (0..rows.tiles()).all(|tile| in_step(rows, tile));
+    if !all_in_step {
+        table.data.fill(T::ZERO);
+    }
     for tile in 0..rows.tiles() {
         let units = reach.units(rows.tile_dim(tile));
+        if all_in_step {
+            let start = tile * table.features * TILE;
+            table.data[start..start + units * TILE].copy_from_slice(&from.tile(tile)[..units * TILE]);
+            continue;
+        }
         let slots = &rows.slots[tile * TILE..][..rows.tile_order(tile).len()];
         for (unit, row) in from.tile(tile).chunks_exact(TILE).take(units).enumerate() {
             for (&value, &slot) in row.iter().zip(slots) {
@@ -219,13 +242,28 @@ pub(super) fn scatter_coordinates<T: Real>(
     }
 }
 
-pub(super) fn reverse<T: Real>(dims: &[u32; TILE], from: &[T], to: &mut [T]) {
-    let top = dims[0] as usize;
-    for (i, to) in to.chunks_exact_mut(TILE).take(top).enumerate() {
-        for (lane, (value, &dim)) in to.iter_mut().zip(dims).enumerate() {
-            let dim = dim as usize;
-            let source = if i < dim { dim - 1 - i } else { i };
-            *value = from[source * TILE + lane];
+/// Reverses the active block of every row of a tile.
+pub(super) struct Reverse<'a, T> {
+    pub dims: &'a [u32; TILE],
+    pub from: &'a [T],
+    pub to: &'a mut [T],
+}
+
+impl<T: Real> Kernel<T> for Reverse<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) {
+        let Self { dims, from, to } = self;
+        let top = dims[0] as usize;
+        let from = &from[..top * TILE];
+        for (i, to) in to.chunks_exact_mut(TILE).take(top).enumerate() {
+            let active = active_rows(dims, i);
+            let (reversed, rest) = to.split_at_mut(active);
+            for (lane, (value, &dim)) in reversed.iter_mut().zip(dims).enumerate() {
+                *value = from[(dim as usize - 1 - i) * TILE + lane];
+            }
+            rest.copy_from_slice(&from[i * TILE + active..(i + 1) * TILE]);
         }
     }
 }

@@ -175,11 +175,11 @@ impl<T: Real> Engine for CpuEngine<T> {
         rows.set(plan);
     }
 
-    fn import(&self, rows: &CpuRows, from: &[T], at: Placement, to: &mut CpuMatrix<T>) {
+    fn import(&self, rows: &CpuRows, from: &[T], at: Placement<'_>, to: &mut CpuMatrix<T>) {
         self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| lookup::import(rows, tile, from, at, to));
     }
 
-    fn export(&self, rows: &CpuRows, from: &CpuMatrix<T>, at: Placement, to: &mut [T]) {
+    fn export(&self, rows: &CpuRows, from: &CpuMatrix<T>, at: Placement<'_>, to: &mut [T]) {
         lookup::export(rows, from, at, to);
     }
 
@@ -258,13 +258,13 @@ impl<T: Real> Engine for CpuEngine<T> {
         /// Outputs per task: enough tasks to share out evenly, enough blocks in each to reuse a panel of inputs.
         const GROUP: usize = 24;
         let (inputs, outputs) = (linear.stairs.inputs(), linear.stairs.outputs());
-        let stride = self.scratch_features(inputs);
+        let panel = product::panel_width(inputs);
         let tiles = rows.tiles();
-        debug_assert!(stride <= scratch.features);
+        debug_assert!(self.scratch_features(inputs) <= scratch.features);
         let scratch_len = scratch.tile_len();
         let transpose = |tile: usize, to: &mut [T]| {
             let features = linear.inputs.units(rows.tile_dim(tile));
-            self.run(product::Transpose { tile: input.tile(tile), features, stride, to: &mut to[..stride * TILE] });
+            self.run(product::Transpose { tile: input.tile(tile), features, panel, to });
         };
         let (weights, bias) = to[linear.weight..linear.bias + outputs].split_at_mut(outputs * inputs);
         let group = |first: usize, weights: &mut [T], bias: &mut [T], transposed: &[T]| {
@@ -284,7 +284,6 @@ impl<T: Real> Engine for CpuEngine<T> {
                     gradient: &gradient.data,
                     gradient_features: gradient.features,
                     transposed,
-                    stride,
                     tile_stride: scratch_len,
                     weights: &mut weights[(start - first) * inputs..(stop - first) * inputs],
                     bias: &mut bias[start - first..stop - first],
@@ -319,7 +318,7 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 
     fn scratch_features(&self, inputs: usize) -> usize {
-        inputs.next_multiple_of(product::PANEL)
+        product::padded(inputs)
     }
 
     fn gather(&self, table: Table<'_, Self>, reach: &Reach, rows: &CpuRows, to: &mut CpuMatrix<T>) {
@@ -336,8 +335,8 @@ impl<T: Real> Engine for CpuEngine<T> {
 
     fn scatter(&self, from: &CpuMatrix<T>, reach: &Reach, rows: &CpuRows, table: TableGradient<'_, Self>) {
         match table {
-            TableGradient::Parameters { buffer, at, width } => {
-                self.run(lookup::Scatter { from, reach, rows, table: &mut buffer[at..], width });
+            TableGradient::Parameters { buffer, at, contexts, width } => {
+                self.run(lookup::Scatter { from, reach, rows, table: &mut buffer[at..at + contexts * width], width });
             }
             TableGradient::Computed(table) => lookup::scatter_computed(from, reach, rows, table),
         }
@@ -369,7 +368,7 @@ impl<T: Real> Engine for CpuEngine<T> {
 
     fn reverse(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
         self.each_tile(rows, to, 4 * TILE * from.features, |tile, to| {
-            lookup::reverse(rows.tile_dims(tile), from.tile(tile), to);
+            self.run(lookup::Reverse { dims: rows.tile_dims(tile), from: from.tile(tile), to });
         });
     }
 
@@ -457,13 +456,7 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 
     fn add(&self, from: &CpuBuffer<T>, to: &mut CpuBuffer<T>) {
-        for (to, &from) in to.iter_mut().zip(from.iter()) {
-            *to += from;
-        }
-    }
-
-    fn zero(&self, buffer: &mut CpuBuffer<T>, range: Range<usize>) {
-        buffer[range].fill(T::ZERO);
+        optimiser::add(self, from, to);
     }
 
     fn squared_norm(&self, buffer: &CpuBuffer<T>) -> f64 {
@@ -489,11 +482,16 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 
     fn lane_rows(&self, rows: usize, parameters: usize) -> usize {
-        // Every lane has gradients of its own. While they fit the caches, running whole passes side by side spares a
-        // synchronisation per operation; beyond that, operations spread over threads one by one.
-        const SMALL: usize = 1 << 16;
-        const LANES: usize = 8;
-        if parameters <= SMALL { rows.div_ceil(LANES).next_multiple_of(TILE) } else { rows }
+        // Every lane has gradients of its own. Running whole passes side by side spares a synchronisation per operation
+        // and keeps a lane's rows in its core's caches; lanes of fewer rows would read the weights too often, and the
+        // gradients of large networks would cost too much memory.
+        const LANE: usize = 8 * TILE;
+        const SMALL: usize = 1 << 22;
+        if parameters <= SMALL { rows.min(LANE) } else { rows }
+    }
+
+    fn row_grain(&self) -> usize {
+        TILE
     }
 
     fn independent_lane_rows(&self, rows: usize) -> usize {

@@ -41,6 +41,16 @@ pub(super) fn squared_norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 
     parts.into_iter().sum()
 }
 
+/// `to += from`.
+pub(super) fn add<T: Real>(engine: &CpuEngine<T>, from: &[T], to: &mut [T]) {
+    let chunk = |(to, from): (&mut [T], &[T])| to.iter_mut().zip(from).for_each(|(to, &from)| *to += from);
+    if engine.spread(4 * to.len()) {
+        engine.install(|| to.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK)).for_each(chunk));
+    } else {
+        chunk((to, from));
+    }
+}
+
 struct AdamW<'a, T> {
     step: &'a AdamWStep,
     gradient: &'a [T],

@@ -307,8 +307,19 @@ impl<T: Real> Kernel<T> for InputGradient<'_, T> {
     }
 }
 
-/// Inputs per panel of the weight gradient: a panel of 1,024 rows fits the second-level cache.
-pub(super) const PANEL: usize = 64;
+/// Inputs per panel of xᵀ. Panels are stored one after another, so that reading one walks through memory without the long
+/// power-of-two strides that crowd a few sets of the caches; a panel of 1,024 rows fits the second-level cache.
+const PANEL: usize = 64;
+
+/// Columns of each panel of xᵀ: narrower when there are few inputs.
+pub(super) fn panel_width(inputs: usize) -> usize {
+    inputs.next_multiple_of(SIDE).min(PANEL)
+}
+
+/// Columns of xᵀ, with the last panel filled up.
+pub(super) fn padded(inputs: usize) -> usize {
+    inputs.next_multiple_of(panel_width(inputs).max(1))
+}
 
 /// `dW = dy xᵀ` and `db = Σ dy` for the outputs `outputs`, which all see the same tiles.
 pub(super) struct WeightGradient<'a, T> {
@@ -319,9 +330,8 @@ pub(super) struct WeightGradient<'a, T> {
     /// dy: `gradient_features` features per tile.
     pub gradient: &'a [T],
     pub gradient_features: usize,
-    /// xᵀ: [`TILE`] rows of `stride` inputs per tile.
+    /// xᵀ: panels of [`TILE`] rows per tile.
     pub transposed: &'a [T],
-    pub stride: usize,
     /// Distance between the tiles of xᵀ.
     pub tile_stride: usize,
     /// Rows `outputs` of dW, and their db.
@@ -363,23 +373,13 @@ impl<T: Real> Kernel<T> for WeightGradient<'_, T> {
 
     #[inline(always)]
     fn run<V: Vector<T>>(self) {
-        let Self {
-            linear,
-            outputs,
-            tiles,
-            gradient,
-            gradient_features,
-            transposed,
-            stride,
-            tile_stride,
-            weights,
-            bias,
-        } = self;
+        let Self { linear, outputs, tiles, gradient, gradient_features, transposed, tile_stride, weights, bias } = self;
         let (stairs, inputs) = (&linear.stairs, linear.stairs.inputs());
+        let panel = panel_width(inputs);
         assert!(outputs.end <= gradient_features && V::LANES <= 16);
         assert!(tiles * gradient_features * TILE <= gradient.len());
-        assert!(inputs == 0 || TILE * stride <= tile_stride && tiles * tile_stride <= transposed.len());
-        assert!(stride.is_multiple_of(PANEL) && inputs <= stride && weights.len() == outputs.len() * inputs);
+        assert!(inputs == 0 || TILE * padded(inputs) <= tile_stride && tiles * tile_stride <= transposed.len());
+        assert!(weights.len() == outputs.len() * inputs);
         if outputs.is_empty() {
             return;
         }
@@ -388,7 +388,7 @@ impl<T: Real> Kernel<T> for WeightGradient<'_, T> {
             let mut output = outputs.start;
             while output < outputs.end {
                 let rows = BLOCK.min(outputs.end - output);
-                let width = stairs.prefix(output + rows - 1).saturating_sub(column).min(PANEL);
+                let width = stairs.prefix(output + rows - 1).saturating_sub(column).min(panel);
                 let mut finish = FinishWeightGradient {
                     rows: &mut weights[(output - outputs.start) * inputs..],
                     inputs,
@@ -401,13 +401,13 @@ impl<T: Real> Kernel<T> for WeightGradient<'_, T> {
                     step: 1,
                     segment: gradient_features * TILE,
                 };
-                let b = Vectors { at: transposed[column..].as_ptr(), step: stride, segment: tile_stride };
-                // SAFETY: `tiles` tiles of dy hold features `output..output + rows` and `tiles` tiles of xᵀ hold columns
-                // up to `stride`, a multiple of the panel (asserted above).
+                let b = Vectors { at: transposed[column * TILE..].as_ptr(), step: panel, segment: tile_stride };
+                // SAFETY: `tiles` tiles of dy hold features `output..output + rows` and `tiles` tiles of xᵀ hold this panel,
+                // whose width is a multiple of every vector's (asserted above).
                 unsafe { strip::<T, V>(rows, width, a, b, tiles, TILE, &mut finish) };
                 output += rows;
             }
-            column += PANEL;
+            column += panel;
         }
         for (bias, output) in bias.iter_mut().zip(outputs) {
             let mut sums = [T::ZERO; 16];
@@ -423,11 +423,13 @@ impl<T: Real> Kernel<T> for WeightGradient<'_, T> {
     }
 }
 
-/// xᵀ of one tile: `features` × [`TILE`] to [`TILE`] × `stride`, where `stride` is a multiple of [`PANEL`].
+/// xᵀ of one tile, by panels.
 pub(super) struct Transpose<'a, T> {
     pub tile: &'a [T],
+    /// Features that are present; later columns are left as they are.
     pub features: usize,
-    pub stride: usize,
+    /// Width of the panels.
+    pub panel: usize,
     pub to: &'a mut [T],
 }
 
@@ -437,15 +439,24 @@ impl<T: Real> Kernel<T> for Transpose<'_, T> {
 
     #[inline(always)]
     fn run<V: Vector<T>>(self) {
-        let Self { tile, features, stride, to } = self;
-        assert!(features * TILE <= tile.len() && features <= stride && TILE * stride <= to.len());
-        assert!(stride.is_multiple_of(SIDE) && TILE.is_multiple_of(SIDE));
+        let Self { tile, features, panel, to } = self;
+        assert!(features * TILE <= tile.len() && panel.is_multiple_of(SIDE) && TILE.is_multiple_of(SIDE));
+        assert!(features.next_multiple_of(panel.max(1)) * TILE <= to.len());
         for first in (0..features).step_by(SIDE) {
+            let block = tile[first * TILE..].as_ptr();
+            let present = SIDE.min(features - first);
+            let panel_start = first / panel * panel;
             for row in (0..TILE).step_by(SIDE) {
+                let to = to[panel_start * TILE + row * panel + first - panel_start..].as_mut_ptr();
+                // SAFETY: `present` features of `TILE` rows start at `block`, and `SIDE` columns of `SIDE` rows at `to`.
                 // Lines beyond the last feature repeat it: they fill padding that is never used.
-                let lines = std::array::from_fn(|line| tile[(first + line).min(features - 1) * TILE + row..].as_ptr());
-                // SAFETY: each line has `SIDE` rows left, and the destination `SIDE` columns of `SIDE` rows.
-                unsafe { V::transpose(&lines, to[row * stride + first..].as_mut_ptr(), stride) };
+                unsafe {
+                    if present == SIDE {
+                        V::transpose(|line| block.add(line * TILE + row), to, panel);
+                    } else {
+                        V::transpose(|line| block.add(line.min(present - 1) * TILE + row), to, panel);
+                    }
+                }
             }
         }
     }

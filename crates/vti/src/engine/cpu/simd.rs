@@ -124,15 +124,16 @@ pub trait Vector<T>: Copy {
     /// `self` where `gate > 0`, else 0.
     #[allow(clippy::missing_safety_doc)]
     unsafe fn gated(self, gate: Self) -> Self;
-    /// Transposes a block: number `j` of line `i` goes to `to + j · stride + i`.
+    /// Transposes a block: number `j` of the line at `line(i)` goes to `to + j · stride + i`.
     #[inline(always)]
     #[allow(clippy::missing_safety_doc)]
-    unsafe fn transpose(lines: &[*const T; SIDE], to: *mut T, stride: usize)
+    unsafe fn transpose(line: impl Fn(usize) -> *const T, to: *mut T, stride: usize)
     where
         T: Copy,
     {
-        for j in 0..SIDE {
-            for (i, line) in lines.iter().enumerate() {
+        for i in 0..SIDE {
+            let line = line(i);
+            for j in 0..SIDE {
                 // SAFETY: the caller vouches for `SIDE` numbers in each line and `SIDE` × `SIDE` places.
                 unsafe { *to.add(j * stride + i) = *line.add(j) };
             }
@@ -190,9 +191,9 @@ macro_rules! x86_vector {
             }
             $(
                 #[inline(always)]
-                unsafe fn transpose(lines: &[*const $real; SIDE], to: *mut $real, stride: usize) {
+                unsafe fn transpose(line: impl Fn(usize) -> *const $real, to: *mut $real, stride: usize) {
                     // SAFETY: the caller enabled the instruction set and vouches for the memory.
-                    unsafe { $transpose(lines, to, stride) }
+                    unsafe { $transpose(line, to, stride) }
                 }
             )?
         }
@@ -283,16 +284,16 @@ macro_rules! x86_transpose {
         #[target_feature(enable = "avx512f")]
         #[inline]
         #[allow(unsafe_code)]
-        unsafe fn $name(lines: &[*const $real; SIDE], to: *mut $real, stride: usize) {
+        unsafe fn $name(line: impl Fn(usize) -> *const $real, to: *mut $real, stride: usize) {
             use std::arch::x86_64::{$load, $permute, $store, _mm512_loadu_si512};
             const LANES: usize = $lanes;
             for upper in (0..SIDE).step_by(LANES) {
                 for left in (0..SIDE).step_by(LANES) {
                     // SAFETY: the caller vouches for `SIDE` numbers in each line and `SIDE` × `SIDE` places.
                     unsafe {
-                        let mut rows = [$load(lines[upper].add(left)); LANES];
+                        let mut rows = [$load(line(upper).add(left)); LANES];
                         for i in 1..LANES {
-                            rows[i] = $load(lines[upper + i].add(left));
+                            rows[i] = $load(line(upper + i).add(left));
                         }
                         $({
                             const LOW: [$index; LANES] = narrow(exchange::<LANES>($apart, false));
