@@ -151,22 +151,20 @@ impl Running {
     fn steps(&mut self, steps: usize) -> Result<Vec<f64>> {
         let Self { flow, engine, batch, z, parameters, gradient, optimiser, work, theta, log_det, pull } = self;
         let engine = &*engine;
-        engine.scope(|| {
-            let mut times = Vec::with_capacity(steps);
-            for _ in 0..steps {
-                let start = Instant::now();
-                work.set_batch(engine, batch)?;
-                work.write_z(engine, z);
-                flow.forward(engine, parameters, work);
-                work.read_theta(engine, theta, log_det)?;
-                theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
-                work.write_gradients(engine, theta, pull);
-                flow.backward(engine, parameters, work, gradient);
-                optimiser.update(engine, 1e-3, gradient, parameters);
-                times.push(start.elapsed().as_secs_f64());
-            }
-            Ok(times)
-        })
+        let mut times = Vec::with_capacity(steps);
+        for _ in 0..steps {
+            let start = Instant::now();
+            work.set_batch(engine, batch)?;
+            work.write_z(engine, z);
+            flow.forward(engine, parameters, work);
+            work.read_theta(engine, theta, log_det)?;
+            theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
+            work.write_gradients(engine, theta, pull);
+            flow.backward(engine, parameters, work, gradient);
+            optimiser.update(engine, 1e-3, gradient, parameters);
+            times.push(start.elapsed().as_secs_f64());
+        }
+        Ok(times)
     }
 
     /// Multiply-adds of all products of a step: forward, to inputs, to weights.
@@ -262,16 +260,14 @@ fn density(options: &Options, report: &mut Report) -> Result<()> {
     work.write_z(engine, z);
     let rounds = if options.quick { 3 } else { 15 };
     let (mut forward, mut inverse) = (Vec::new(), Vec::new());
-    engine.scope(|| {
-        for _ in 0..rounds {
-            let start = Instant::now();
-            flow.forward(engine, parameters, &mut work);
-            forward.push(start.elapsed().as_secs_f64());
-            let start = Instant::now();
-            flow.inverse(engine, parameters, &mut work);
-            inverse.push(start.elapsed().as_secs_f64());
-        }
-    });
+    for _ in 0..rounds {
+        let start = Instant::now();
+        flow.forward(engine, parameters, &mut work);
+        forward.push(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        flow.inverse(engine, parameters, &mut work);
+        inverse.push(start.elapsed().as_secs_f64());
+    }
     let (inverse, forward) = (milliseconds(inverse), milliseconds(forward));
     report.push(Line::against(
         "d",
@@ -322,16 +318,14 @@ fn words(options: &Options, peer: &mut Option<Peer>, report: &mut Report) -> Res
     }
     let (mut fast, mut slow, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..if options.quick { 3 } else { 9 } {
-        engine.scope(|| {
-            for _ in 0..5 {
-                let start = Instant::now();
-                words.sample(&engine, &parameters, &mut work);
-                fast.push(start.elapsed().as_secs_f64());
-            }
+        for _ in 0..5 {
             let start = Instant::now();
-            words.sample_by_full_passes(&engine, &parameters, &mut work);
-            slow.push(start.elapsed().as_secs_f64());
-        });
+            words.sample(&engine, &parameters, &mut work);
+            fast.push(start.elapsed().as_secs_f64());
+        }
+        let start = Instant::now();
+        words.sample_by_full_passes(&engine, &parameters, &mut work);
+        slow.push(start.elapsed().as_secs_f64());
         if let Some(peer) = peer {
             theirs.extend(peer.step("made-sample", 1)?);
             pause();

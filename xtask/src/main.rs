@@ -1,7 +1,7 @@
 //! The project's chores: `cargo xtask test`, `cargo xtask bench NAME`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -35,24 +35,32 @@ enum Task {
     },
 }
 
-fn main() -> Result<()> {
-    match Cli::parse().task {
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
         Task::Test => test(),
         Task::Bench { name, no_peer, save, options } => bench(&name, no_peer, save, &options),
+    };
+    if let Err(error) = result {
+        announce(&format!("failed: {error:#}"));
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }
 
 /// The repository's root.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 /// Runs a command in the root and fails if it does.
 fn run(command: &mut Command) -> Result<()> {
-    announce(&format!("{command:?}").replace('"', ""));
-    let status = command.current_dir(root()).status().with_context(|| format!("could not run {command:?}"))?;
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
+    let line = format!("{program} {}", arguments.join(" "));
+    announce(&line);
+    let status = command.current_dir(root()).status().with_context(|| format!("could not run {line}"))?;
     if !status.success() {
-        bail!("{command:?} failed: {status}");
+        bail!("{line}: {status}");
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use vti::engine::{CpuEngine, Engine};
+use vti::engine::CpuEngine;
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape};
 use vti::train::{AdamWSettings, FlowFit};
 
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
         args.steps,
     ));
     let start = Instant::now();
-    let rows = engine.scope(|| learn(&flow, &engine, args, ROWS))?;
+    let rows = learn(&flow, &engine, args, ROWS)?;
     report(&rows);
     output::talk(&format!("took {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())

@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of the steps after the first two, which may still grow buffers of the thread pool.
+/// Allocations of the steps after the first two.
 fn allocations(settings: &FlowSettings, shape: FlowShape, threads: usize) -> usize {
     let flow = Flow::new(settings, shape).unwrap();
     let engine = CpuEngine::<f32>::new(threads).unwrap();
@@ -56,22 +56,20 @@ fn allocations(settings: &FlowSettings, shape: FlowShape, threads: usize) -> usi
     let mut work = flow.workspace(&engine, rows, Passes::Training);
     let z = vec![0.3; rows * shape.max_dim];
     let (mut theta, mut log_det, pull) = (z.clone(), vec![0.0; rows], vec![-1.0; rows]);
-    engine.scope(|| {
-        let mut before = 0;
-        for (step, batch) in batches.iter().enumerate() {
-            if step == 2 {
-                before = ALLOCATIONS.load(Ordering::SeqCst);
-            }
-            work.set_batch(&engine, batch).unwrap();
-            work.write_z(&engine, &z);
-            flow.forward(&engine, &parameters, &mut work);
-            work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
-            work.write_gradients(&engine, &theta, &pull);
-            flow.backward(&engine, &parameters, &mut work, &mut gradient);
-            assert!(optimiser.update(&engine, 1e-3, &gradient, &mut parameters).is_finite());
+    let mut before = 0;
+    for (step, batch) in batches.iter().enumerate() {
+        if step == 2 {
+            before = ALLOCATIONS.load(Ordering::SeqCst);
         }
-        ALLOCATIONS.load(Ordering::SeqCst) - before
-    })
+        work.set_batch(&engine, batch).unwrap();
+        work.write_z(&engine, &z);
+        flow.forward(&engine, &parameters, &mut work);
+        work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
+        work.write_gradients(&engine, &theta, &pull);
+        flow.backward(&engine, &parameters, &mut work, &mut gradient);
+        assert!(optimiser.update(&engine, 1e-3, &gradient, &mut parameters).is_finite());
+    }
+    ALLOCATIONS.load(Ordering::SeqCst) - before
 }
 
 #[test]

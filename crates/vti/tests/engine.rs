@@ -99,7 +99,7 @@ fn close<T: Real>(found: T, truth: f64, scale: f64) -> bool {
 }
 
 fn products<T: Real>(problem: &Problem, instructions: Instructions) {
-    let engine = CpuEngine::<T>::with_pool(None).with_instructions(instructions);
+    let engine = CpuEngine::<T>::single().with_instructions(instructions);
     let (linear, count) = (&problem.linear, problem.dims.len());
     let (inputs, outputs) = (linear.stairs.inputs(), linear.stairs.outputs());
     let rows = problem.rows(&engine);
@@ -205,7 +205,7 @@ fn lookup_rows(
 
 #[test]
 fn gather_and_scatter_are_transposes() {
-    let engine = CpuEngine::<f64>::with_pool(None);
+    let engine = CpuEngine::<f64>::single();
     let mut stream = Stream::new(9, Purpose::Other(0), 0, 0);
     let (count, width, units) = (131, 70, 43);
     let contexts: Vec<u32> = (0..count).map(|_| stream.below(6) as u32).collect();
@@ -265,7 +265,7 @@ fn gather_and_scatter_are_transposes() {
 
 #[test]
 fn reversal_is_its_own_inverse_and_leaves_inactive_coordinates() {
-    let engine = CpuEngine::<f64>::with_pool(None);
+    let engine = CpuEngine::<f64>::single();
     let dims: Vec<u32> = (0..70).map(|row| row % 5).collect();
     let zeros = vec![0; 70];
     let starts: Vec<u32> = dims

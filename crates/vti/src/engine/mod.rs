@@ -195,10 +195,6 @@ pub trait Engine: Send + Sync {
     fn independent_lane_rows(&self, rows: usize) -> usize {
         rows
     }
-    /// Runs `work` with the engine's threads at hand; a loop of many operations belongs inside one such call.
-    fn scope<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        work()
-    }
 }
 
 /// The rows of one lane of a batch, largest dimension first.

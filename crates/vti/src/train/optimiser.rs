@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn updates_follow_the_definition() {
         let settings = AdamWSettings { weight_decay: 0.1, clip_norm: None, ..AdamWSettings::default() };
-        let engine = CpuEngine::<f64>::with_pool(None);
+        let engine = CpuEngine::<f64>::single();
         let start: Vec<f64> = (0..37).map(|i| f64::from(i) * 0.1 - 1.0).collect();
         let mut parameters = engine.buffer(start.len());
         engine.write(&start, &mut parameters);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn clipping_bounds_the_norm_and_bad_gradients_change_nothing() {
-        let engine = CpuEngine::<f64>::with_pool(None);
+        let engine = CpuEngine::<f64>::single();
         let (mut parameters, mut gradient) = (engine.buffer(2), engine.buffer(2));
         let mut clipped = AdamW::new(&engine, 2, AdamWSettings { clip_norm: Some(1.0), ..AdamWSettings::default() });
         engine.write(&[30.0, 40.0], &mut gradient);

@@ -152,7 +152,7 @@ impl<T: Real> Setup<T> {
             contexts.push(context);
         }
         let z = (0..rows * case.shape.max_dim).map(|_| round(1.5 * stream.normal())).collect();
-        let engine = CpuEngine::with_pool(None);
+        let engine = CpuEngine::single();
         Self { flow, settings: case.settings.clone(), engine, parameters, batch, z, features, contexts }
     }
 

@@ -411,16 +411,14 @@ fn threads_do_not_change_a_bit() {
         let mut work = setup.workspace(&setup.batch, Passes::Training);
         let (mut theta, mut log_det) = (vec![T::ZERO; z.len()], vec![T::ZERO; rows]);
         let pull = vec![-T::ONE; rows];
-        engine.scope(|| {
-            for _ in 0..3 {
-                work.write_z(engine, &z);
-                setup.flow.forward(engine, &parameters, &mut work);
-                work.read_theta(engine, &mut theta, &mut log_det).unwrap();
-                work.write_gradients(engine, &theta, &pull);
-                setup.flow.backward(engine, &parameters, &mut work, &mut gradient);
-                optimiser.update(engine, 1e-3, &gradient, &mut parameters);
-            }
-        });
+        for _ in 0..3 {
+            work.write_z(engine, &z);
+            setup.flow.forward(engine, &parameters, &mut work);
+            work.read_theta(engine, &mut theta, &mut log_det).unwrap();
+            work.write_gradients(engine, &theta, &pull);
+            setup.flow.backward(engine, &parameters, &mut work, &mut gradient);
+            optimiser.update(engine, 1e-3, &gradient, &mut parameters);
+        }
         let mut found = vec![T::ZERO; setup.parameters.len()];
         engine.read(&parameters, &mut found);
         found.into_iter().chain(theta).chain(log_det).map(|x| x.to_f64().to_bits()).collect()

@@ -1,4 +1,4 @@
-//! The CPU engine: tiles of 64 rows, explicit registers in the products, threads by `rayon`.
+//! The CPU engine: tiles of 64 rows, explicit registers in the products, a team of threads.
 
 // Loops over the rows of a tile read several arrays at once and must stay simple enough to vectorise.
 #![allow(clippy::needless_range_loop)]
@@ -9,16 +9,15 @@ mod optimiser;
 mod product;
 pub mod simd;
 mod spline;
+mod team;
 mod transform;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::ThreadPool;
-use rayon::prelude::*;
-
 use self::memory::{CpuBuffer, CpuMatrix, CpuRows};
 use self::simd::{Instructions, Kernel};
+use self::team::{Chunks, Team, for_each};
 use super::{
     Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, Real, RowPlan, Table,
     TableGradient, Transform,
@@ -42,7 +41,7 @@ const WORTH_A_THREAD: usize = 200_000;
 /// ```
 #[derive(Clone, Debug)]
 pub struct CpuEngine<T> {
-    pool: Option<Arc<ThreadPool>>,
+    team: Option<Arc<Team>>,
     instructions: Instructions,
     precision: std::marker::PhantomData<T>,
 }
@@ -58,21 +57,19 @@ pub struct ThreadError {
 }
 
 impl<T: Real> CpuEngine<T> {
-    /// An engine with threads of its own; `threads` 1 or 0 means the caller's thread alone.
+    /// An engine on `threads` threads, the caller's included. Clones share them.
     pub fn new(threads: usize) -> Result<Self, ThreadError> {
-        if threads <= 1 {
-            return Ok(Self::with_pool(None));
-        }
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .map_err(|error| ThreadError { threads, reason: error.to_string() })?;
-        Ok(Self::with_pool(Some(Arc::new(pool))))
+        let team = match threads {
+            0 | 1 => None,
+            _ => Some(Team::new(threads).map_err(|error| ThreadError { threads, reason: error.to_string() })?),
+        };
+        let (team, instructions) = (team.map(Arc::new), Instructions::detect());
+        Ok(Self { team, instructions, precision: std::marker::PhantomData })
     }
 
-    /// An engine on threads that others may share, or on the caller's thread alone.
-    pub fn with_pool(pool: Option<Arc<ThreadPool>>) -> Self {
-        Self { pool, instructions: Instructions::detect(), precision: std::marker::PhantomData }
+    /// An engine on the caller's thread alone.
+    pub fn single() -> Self {
+        Self { team: None, instructions: Instructions::detect(), precision: std::marker::PhantomData }
     }
 
     /// The same engine restricted to other instructions: what tests compare with one another.
@@ -83,39 +80,18 @@ impl<T: Real> CpuEngine<T> {
 
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+        self.team.as_ref().map_or(1, |team| team.threads())
     }
 
-    /// Whether to spread `work` multiply-adds over threads.
-    fn spread(&self, work: usize) -> bool {
-        self.pool.is_some() && work >= WORTH_A_THREAD
-    }
-
-    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
+    /// The team, if `work` multiply-adds are worth its while.
+    fn team_for(&self, work: usize) -> Option<&Team> {
+        self.team.as_deref().filter(|_| work >= WORTH_A_THREAD)
     }
 
     /// Calls `work(tile, slice)` for each tile of a matrix.
-    fn each_tile(
-        &self,
-        rows: &CpuRows,
-        matrix: &mut CpuMatrix<T>,
-        cost: usize,
-        work: impl Fn(usize, &mut [T]) + Sync + Send,
-    ) {
+    fn each_tile(&self, rows: &CpuRows, matrix: &mut CpuMatrix<T>, cost: usize, work: impl Fn(usize, &mut [T]) + Sync) {
         let (tiles, len) = (rows.tiles(), matrix.tile_len());
-        if self.spread(tiles * cost) {
-            self.install(|| {
-                matrix.data.par_chunks_mut(len).take(tiles).enumerate().for_each(|(tile, slice)| work(tile, slice));
-            });
-        } else {
-            for (tile, slice) in matrix.data.chunks_mut(len).take(tiles).enumerate() {
-                work(tile, slice);
-            }
-        }
+        for_each(self.team_for(tiles * cost), Chunks::new(&mut matrix.data, len), tiles, work);
     }
 
     /// Calls `work(tile, slice, slice)` for each tile of two matrices.
@@ -124,20 +100,11 @@ impl<T: Real> CpuEngine<T> {
         rows: &CpuRows,
         (one, two): (&mut CpuMatrix<T>, &mut CpuMatrix<T>),
         cost: usize,
-        work: impl Fn(usize, &mut [T], &mut [T]) + Sync + Send,
+        work: impl Fn(usize, &mut [T], &mut [T]) + Sync,
     ) {
         let (tiles, len_one, len_two) = (rows.tiles(), one.tile_len(), two.tile_len());
-        if self.spread(tiles * cost) {
-            self.install(|| {
-                let pairs = one.data.par_chunks_mut(len_one).zip(two.data.par_chunks_mut(len_two));
-                pairs.take(tiles).enumerate().for_each(|(tile, (one, two))| work(tile, one, two));
-            });
-        } else {
-            let pairs = one.data.chunks_mut(len_one).zip(two.data.chunks_mut(len_two));
-            for (tile, (one, two)) in pairs.take(tiles).enumerate() {
-                work(tile, one, two);
-            }
-        }
+        let pairs = (Chunks::new(&mut one.data, len_one), Chunks::new(&mut two.data, len_two));
+        for_each(self.team_for(tiles * cost), pairs, tiles, |tile, (one, two)| work(tile, one, two));
     }
 
     fn run<K: Kernel<T>>(&self, kernel: K) -> K::Output {
@@ -294,19 +261,14 @@ impl<T: Real> Engine for CpuEngine<T> {
         if inputs == 0 {
             // Nothing but a bias: one "row" of no weights per output.
             group(0, &mut [], bias, &[]);
-        } else if self.spread(tiles * TILE * linear.stairs.nonzeros()) {
-            self.install(|| {
-                let transposed = scratch.data.par_chunks_mut(scratch_len).take(tiles).enumerate();
-                transposed.for_each(|(tile, to)| transpose(tile, to));
-                let groups = weights.par_chunks_mut(GROUP * inputs).zip(bias.par_chunks_mut(GROUP)).enumerate();
-                groups.for_each(|(index, (weights, bias))| group(index * GROUP, weights, bias, &scratch.data));
-            });
-        } else {
-            for (tile, to) in scratch.data.chunks_mut(scratch_len).take(tiles).enumerate() {
-                transpose(tile, to);
-            }
-            group(0, weights, bias, &scratch.data);
+            return;
         }
+        let team = self.team_for(tiles * TILE * linear.stairs.nonzeros());
+        for_each(team, Chunks::new(&mut scratch.data, scratch_len), tiles, transpose);
+        let transposed = &*scratch.data;
+        let size = if team.is_some() { GROUP } else { outputs };
+        let groups = (Chunks::new(weights, size * inputs), Chunks::new(bias, size));
+        for_each(team, groups, usize::MAX, |index, (weights, bias)| group(index * size, weights, bias, transposed));
     }
 
     fn gate(&self, rows: &CpuRows, by: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
@@ -474,11 +436,7 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 
     fn for_each_lane<L: Send>(&self, lanes: &mut [L], work: impl Fn(usize, &mut L) + Sync + Send) {
-        if self.pool.is_some() && lanes.len() > 1 {
-            self.install(|| lanes.par_iter_mut().enumerate().for_each(|(index, lane)| work(index, lane)));
-        } else {
-            lanes.iter_mut().enumerate().for_each(|(index, lane)| work(index, lane));
-        }
+        for_each(self.team.as_deref(), Chunks::new(lanes, 1), usize::MAX, |index, lane| work(index, &mut lane[0]));
     }
 
     fn lane_rows(&self, rows: usize, parameters: usize) -> usize {
@@ -496,9 +454,5 @@ impl<T: Real> Engine for CpuEngine<T> {
 
     fn independent_lane_rows(&self, rows: usize) -> usize {
         rows.min(TILE)
-    }
-
-    fn scope<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.install(work)
     }
 }

@@ -1,8 +1,7 @@
 //! Passes over all parameters.
 
-use rayon::prelude::*;
-
 use super::simd::{Kernel, Vector};
+use super::team::{Chunks, for_each};
 use crate::engine::{AdamWStep, CpuEngine, Real};
 
 /// Numbers per task. Also the grain of the norm's sum, so that it does not depend on the number of threads.
@@ -27,28 +26,28 @@ impl<T: Real> Kernel<T> for SquaredNorm<'_, T> {
     }
 }
 
+/// Chunk `index` of a slice.
+fn chunk<T>(slice: &[T], index: usize, len: usize) -> &[T] {
+    &slice[index * len..slice.len().min((index + 1) * len)]
+}
+
 pub(super) fn squared_norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
     // A fixed number of partial sums: their order of addition is the same for any number of threads.
     const PARTS: usize = 64;
     let mut parts = [0.0; PARTS];
     let len = buffer.len().div_ceil(PARTS).max(CHUNK);
-    let part = |(sum, chunk): (&mut f64, &[T])| *sum = engine.run(SquaredNorm(chunk));
-    if engine.spread(buffer.len()) {
-        engine.install(|| parts.par_iter_mut().zip(buffer.par_chunks(len)).for_each(part));
-    } else {
-        parts.iter_mut().zip(buffer.chunks(len)).for_each(part);
-    }
+    for_each(engine.team_for(buffer.len()), Chunks::new(&mut parts, 1), buffer.len().div_ceil(len), |index, sum| {
+        sum[0] = engine.run(SquaredNorm(chunk(buffer, index, len)));
+    });
     parts.into_iter().sum()
 }
 
 /// `to += from`.
 pub(super) fn add<T: Real>(engine: &CpuEngine<T>, from: &[T], to: &mut [T]) {
-    let chunk = |(to, from): (&mut [T], &[T])| to.iter_mut().zip(from).for_each(|(to, &from)| *to += from);
-    if engine.spread(4 * to.len()) {
-        engine.install(|| to.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK)).for_each(chunk));
-    } else {
-        chunk((to, from));
-    }
+    let team = engine.team_for(4 * to.len());
+    for_each(team, Chunks::new(to, CHUNK), usize::MAX, |index, to| {
+        to.iter_mut().zip(chunk(from, index, CHUNK)).for_each(|(to, &from)| *to += from);
+    });
 }
 
 struct AdamW<'a, T> {
@@ -88,15 +87,9 @@ pub(super) fn adamw<T: Real>(
     second: &mut [T],
     parameters: &mut [T],
 ) {
-    if engine.spread(4 * parameters.len()) {
-        engine.install(|| {
-            let state = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
-            let chunks = parameters.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK)).zip(state);
-            chunks.for_each(|((parameters, gradient), (first, second))| {
-                engine.run(AdamW { step, gradient, first, second, parameters });
-            });
-        });
-    } else {
-        engine.run(AdamW { step, gradient, first, second, parameters });
-    }
+    let team = engine.team_for(4 * parameters.len());
+    let moments = (Chunks::new(first, CHUNK), Chunks::new(second, CHUNK));
+    for_each(team, (Chunks::new(parameters, CHUNK), moments), usize::MAX, |index, (parameters, (first, second))| {
+        engine.run(AdamW { step, gradient: chunk(gradient, index, CHUNK), first, second, parameters });
+    });
 }
