@@ -155,11 +155,11 @@ impl Running {
         for _ in 0..steps {
             let start = Instant::now();
             work.set_batch(engine, batch)?;
-            work.write_z(engine, z);
+            work.write_z(engine, z)?;
             flow.forward(engine, parameters, work);
             work.read_theta(engine, theta, log_det)?;
             theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
-            work.write_gradients(engine, theta, pull);
+            work.write_gradients(engine, theta, pull)?;
             flow.backward(engine, parameters, work, gradient);
             optimiser.update(engine, 1e-3, gradient, parameters);
             times.push(start.elapsed().as_secs_f64());
@@ -257,7 +257,7 @@ fn density(options: &Options, report: &mut Report) -> Result<()> {
     let Running { flow, engine, batch, z, parameters, .. } = &running;
     let mut work = flow.workspace(engine, ROWS, Passes::Evaluation);
     work.set_batch(engine, batch)?;
-    work.write_z(engine, z);
+    work.write_z(engine, z)?;
     let rounds = if options.quick { 3 } else { 15 };
     let (mut forward, mut inverse) = (Vec::new(), Vec::new());
     for _ in 0..rounds {

@@ -62,10 +62,10 @@ fn allocations(settings: &FlowSettings, shape: FlowShape, threads: usize) -> usi
             before = ALLOCATIONS.load(Ordering::SeqCst);
         }
         work.set_batch(&engine, batch).unwrap();
-        work.write_z(&engine, &z);
+        work.write_z(&engine, &z).unwrap();
         flow.forward(&engine, &parameters, &mut work);
         work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
-        work.write_gradients(&engine, &theta, &pull);
+        work.write_gradients(&engine, &theta, &pull).unwrap();
         flow.backward(&engine, &parameters, &mut work, &mut gradient);
         assert!(optimiser.update(&engine, 1e-3, &gradient, &mut parameters).is_finite());
     }

@@ -83,7 +83,7 @@ fn compare(case: &Value, settings: &FlowSettings) {
     let z = numbers(&case["z"]);
     let mut work = flow.workspace(&engine, rows, Passes::Training);
     work.set_batch(&engine, &batch).unwrap();
-    work.write_z(&engine, &z);
+    work.write_z(&engine, &z).unwrap();
     flow.forward(&engine, &parameters, &mut work);
     // Inactive coordinates keep their value, as they do for the peer.
     let (mut theta, mut log_det) = (z.clone(), vec![0.0; rows]);
@@ -92,7 +92,7 @@ fn compare(case: &Value, settings: &FlowSettings) {
     close(&log_det, &numbers(&case["logdet"]), "log-det");
 
     let d_theta: Vec<f64> = theta.iter().map(|theta| theta / rows as f64).collect();
-    work.write_gradients(&engine, &d_theta, &vec![-1.0 / rows as f64; rows]);
+    work.write_gradients(&engine, &d_theta, &vec![-1.0 / rows as f64; rows]).unwrap();
     let mut gradient = engine.buffer(host.len());
     flow.backward(&engine, &parameters, &mut work, &mut gradient);
     engine.read(&gradient, &mut host);
@@ -101,7 +101,7 @@ fn compare(case: &Value, settings: &FlowSettings) {
     }
     let expected = numbers(&case["gradient_z"]);
     let mut found = expected.clone();
-    work.read_z_gradient(&engine, &mut found);
+    work.read_z_gradient(&engine, &mut found).unwrap();
     close(&found, &expected, "dz");
 }
 

@@ -78,6 +78,16 @@ pub enum FlowError {
         /// Features the flow expects.
         expected: usize,
     },
+    /// A slice that is too short.
+    #[error("{what} has {found} numbers, at least {expected} are needed")]
+    Length {
+        /// Which slice.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length it must have at least.
+        expected: usize,
+    },
     /// A number that is infinite or not a number.
     #[error("row {row}: {} is not finite", coordinate.map_or("log-determinant".into(), |c| format!("coordinate {c}")))]
     NotFinite {

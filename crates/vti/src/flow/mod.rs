@@ -19,7 +19,7 @@
 //! batch.push(&[0, 2], 3); // a model with coordinates 0 and 2, context 3
 //! let mut work = flow.workspace(&engine, 1, Passes::Evaluation);
 //! work.set_batch(&engine, &batch)?;
-//! work.write_z(&engine, &[0.5, -1.0, 0.0]);
+//! work.write_z(&engine, &[0.5, -1.0, 0.0])?;
 //! flow.forward(&engine, &parameters, &mut work);
 //! let (mut theta, mut log_det) = ([0.0; 3], [0.0; 1]);
 //! work.read_theta(&engine, &mut theta, &mut log_det)?;
@@ -78,6 +78,17 @@ pub struct Flow {
 impl Flow {
     /// Checks the settings and lays the parameters out.
     pub fn new(settings: &FlowSettings, shape: FlowShape) -> Result<Self, FlowError> {
+        if shape.max_dim == 0 {
+            // No model has a parameter: settings are checked all the same, but there is nothing to transform.
+            let checked = Self::new(settings, FlowShape { max_dim: 1, ..shape })?;
+            return Ok(Self {
+                shape,
+                encoder: None,
+                layers: vec![Layer::Reverse],
+                layout: Layout::default(),
+                ..checked
+            });
+        }
         let mut encoded = Encoded::from(shape.context);
         if matches!(encoded, Encoded::Symbols(0) | Encoded::Dense(0)) {
             return Err(FlowError::NoContext);

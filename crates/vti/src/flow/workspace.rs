@@ -182,45 +182,65 @@ impl<E: Engine> Workspace<E> {
         Placement::Saturated { stride: self.shape.max_dim, active: &self.batch.active, starts: &self.batch.starts }
     }
 
+    /// A slice of coordinates must hold at least `d_max` numbers for each row.
+    fn check_coordinates(&self, what: &'static str, found: usize) -> Result<(), FlowError> {
+        check_length(what, found, self.batch.rows() * self.shape.max_dim)
+    }
+
+    fn check_rows(&self, what: &'static str, found: usize) -> Result<(), FlowError> {
+        check_length(what, found, self.batch.rows())
+    }
+
     /// Sets z: row-major with stride `d_max`, active coordinates first.
-    pub fn write_z(&mut self, engine: &E, z: &[E::Real]) {
+    pub fn write_z(&mut self, engine: &E, z: &[E::Real]) -> Result<(), FlowError> {
+        self.check_coordinates("z", z.len())?;
         let at = self.left_aligned();
         engine.for_each_lane(&mut self.lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
+        Ok(())
     }
 
     /// Sets z from saturated rows: `d_max` numbers each, active or not, of which the active ones are taken (`P_m`).
-    pub fn write_saturated_z(&mut self, engine: &E, z: &[E::Real]) {
+    pub fn write_saturated_z(&mut self, engine: &E, z: &[E::Real]) -> Result<(), FlowError> {
+        self.check_coordinates("z", z.len())?;
         let mut lanes = std::mem::take(&mut self.lanes);
         let at = self.saturated();
         engine.for_each_lane(&mut lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
         self.lanes = lanes;
+        Ok(())
     }
 
     /// Sets θ, laid out as in [`Workspace::write_z`].
-    pub fn write_theta(&mut self, engine: &E, theta: &[E::Real]) {
+    pub fn write_theta(&mut self, engine: &E, theta: &[E::Real]) -> Result<(), FlowError> {
+        self.check_coordinates("theta", theta.len())?;
         let at = self.left_aligned();
         engine.for_each_lane(&mut self.lanes, |_, lane| {
             let last = lane.x.len() - 1;
             engine.import(&lane.rows, theta, at, &mut lane.x[last]);
         });
+        Ok(())
     }
 
     /// Reads θ, laid out as in [`Workspace::write_z`], and the log-determinant of each row. Numbers beyond a row's
     /// dimension are left alone. Everything is read even when the error says that something is not finite.
     pub fn read_theta(&self, engine: &E, theta: &mut [E::Real], log_det: &mut [E::Real]) -> Result<(), FlowError> {
-        self.read(engine, |lane| lane.x.last(), self.left_aligned(), theta, log_det);
+        self.read(engine, |lane| lane.x.last(), self.left_aligned(), theta, log_det)?;
         self.finite(theta, log_det)
     }
 
     /// Reads saturated rows `(θ_m, u)`: only active coordinates are written (`P_m⁻¹`), so that a buffer that holds the
     /// saturated z keeps its inactive coordinates, bit for bit (Lemma 1).
-    pub fn read_saturated_theta(&self, engine: &E, theta: &mut [E::Real], log_det: &mut [E::Real]) {
-        self.read(engine, |lane| lane.x.last(), self.saturated(), theta, log_det);
+    pub fn read_saturated_theta(
+        &self,
+        engine: &E,
+        theta: &mut [E::Real],
+        log_det: &mut [E::Real],
+    ) -> Result<(), FlowError> {
+        self.read(engine, |lane| lane.x.last(), self.saturated(), theta, log_det)
     }
 
     /// Reads z, laid out as in [`Workspace::write_z`], and the log-determinant of each row.
     pub fn read_z(&self, engine: &E, z: &mut [E::Real], log_det: &mut [E::Real]) -> Result<(), FlowError> {
-        self.read(engine, |lane| lane.x.first(), self.left_aligned(), z, log_det);
+        self.read(engine, |lane| lane.x.first(), self.left_aligned(), z, log_det)?;
         self.finite(z, log_det)
     }
 
@@ -231,13 +251,16 @@ impl<E: Engine> Workspace<E> {
         at: Placement<'_>,
         to: &mut [E::Real],
         log_det: &mut [E::Real],
-    ) {
+    ) -> Result<(), FlowError> {
+        self.check_coordinates("coordinates", to.len())?;
+        self.check_rows("log_det", log_det.len())?;
         for lane in &self.lanes {
             if let Some(matrix) = which(lane) {
                 engine.export(&lane.rows, matrix, at, to);
             }
             engine.export(&lane.rows, &lane.log_det, Placement::Whole { stride: 1 }, log_det);
         }
+        Ok(())
     }
 
     fn finite(&self, values: &[E::Real], log_det: &[E::Real]) -> Result<(), FlowError> {
@@ -252,7 +275,9 @@ impl<E: Engine> Workspace<E> {
     }
 
     /// Sets the derivatives of a function with respect to θ (laid out as in [`Workspace::write_z`]) and log-determinants.
-    pub fn write_gradients(&mut self, engine: &E, theta: &[E::Real], log_det: &[E::Real]) {
+    pub fn write_gradients(&mut self, engine: &E, theta: &[E::Real], log_det: &[E::Real]) -> Result<(), FlowError> {
+        self.check_coordinates("theta", theta.len())?;
+        self.check_rows("log_det", log_det.len())?;
         let at = self.left_aligned();
         engine.for_each_lane(&mut self.lanes, |_, lane| {
             if let Some(training) = &mut lane.training {
@@ -260,20 +285,24 @@ impl<E: Engine> Workspace<E> {
                 engine.import(&lane.rows, log_det, Placement::Whole { stride: 1 }, &mut training.log_det);
             }
         });
+        Ok(())
     }
 
     /// Reads the derivatives with respect to z after a backward pass.
-    pub fn read_z_gradient(&self, engine: &E, z: &mut [E::Real]) {
-        for lane in &self.lanes {
-            if let Some(training) = &lane.training {
-                engine.export(&lane.rows, &training.x, self.left_aligned(), z);
-            }
+    pub fn read_z_gradient(&self, engine: &E, z: &mut [E::Real]) -> Result<(), FlowError> {
+        self.check_coordinates("z", z.len())?;
+        for training in self.lanes.iter().filter_map(|lane| Some((&lane.rows, lane.training.as_ref()?))) {
+            engine.export(training.0, &training.1.x, self.left_aligned(), z);
         }
+        Ok(())
     }
 
     /// Reads the derivatives with respect to the features of every context after a backward pass.
-    pub fn read_feature_gradient(&self, engine: &E, features: &mut [E::Real]) {
-        let ContextShape::Features(stride) = self.shape.context else { return };
+    pub fn read_feature_gradient(&self, engine: &E, features: &mut [E::Real]) -> Result<(), FlowError> {
+        let ContextShape::Features(stride) = self.shape.context else {
+            return check_length("features", features.len(), 0);
+        };
+        check_length("features", features.len(), self.batch.feature_rows() * stride)?;
         features.fill(E::Real::ZERO);
         let mut part = vec![E::Real::ZERO; features.len()];
         for lane in &self.lanes {
@@ -285,6 +314,7 @@ impl<E: Engine> Workspace<E> {
                 features.iter_mut().zip(&part).for_each(|(sum, &part)| *sum += part);
             }
         }
+        Ok(())
     }
 
     pub(super) fn forward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
@@ -310,6 +340,11 @@ impl<E: Engine> Workspace<E> {
             engine.add(&training.parameters, gradient);
         }
     }
+}
+
+/// At least so many numbers.
+fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(), FlowError> {
+    if found < expected { Err(FlowError::Length { what, found, expected }) } else { Ok(()) }
 }
 
 impl<E: Engine> Lane<E> {

@@ -91,7 +91,7 @@ impl<'a, E: Engine> FlowFit<'a, E> {
             self.log_h.push(log_reference);
         }
         self.step += 1;
-        self.work.write_z(self.engine, &self.z);
+        self.work.write_z(self.engine, &self.z)?;
         self.flow.forward(self.engine, &self.parameters, &mut self.work);
         self.work.read_theta(self.engine, &mut self.theta, &mut self.log_det)?;
         for (row, &dim) in batch.dims().iter().enumerate() {
@@ -116,7 +116,7 @@ impl<'a, E: Engine> FlowFit<'a, E> {
             *gradient *= E::Real::from_f64(-share);
         }
         self.log_det_gradient.fill(E::Real::from_f64(-share));
-        self.work.write_gradients(self.engine, &self.theta_gradient, &self.log_det_gradient);
+        self.work.write_gradients(self.engine, &self.theta_gradient, &self.log_det_gradient)?;
         self.flow.backward(self.engine, &self.parameters, &mut self.work, &mut self.gradient);
         let gradient_norm = self.optimiser.update(self.engine, rate, &self.gradient, &mut self.parameters);
         Ok(FitStep { loss, gradient_norm })

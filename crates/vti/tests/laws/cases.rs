@@ -180,17 +180,17 @@ impl<T: Real> Setup<T> {
     /// `(θ, u)` and log-determinants of saturated `z`.
     pub fn forward(&self, batch: &Batch<T>, z: &[T]) -> (Vec<T>, Vec<T>) {
         let mut work = self.workspace(batch, Passes::Evaluation);
-        work.write_saturated_z(&self.engine, z);
+        work.write_saturated_z(&self.engine, z).expect("long enough");
         self.flow.forward(&self.engine, &self.device_parameters(), &mut work);
         let (mut theta, mut log_det) = (z.to_vec(), vec![T::ZERO; batch.rows()]);
-        work.read_saturated_theta(&self.engine, &mut theta, &mut log_det);
+        work.read_saturated_theta(&self.engine, &mut theta, &mut log_det).expect("long enough");
         (theta, log_det)
     }
 
     /// z and log-determinants of left-aligned `theta`.
     pub fn inverse(&self, batch: &Batch<T>, theta: &[T]) -> (Vec<T>, Vec<T>) {
         let mut work = self.workspace(batch, Passes::Evaluation);
-        work.write_theta(&self.engine, theta);
+        work.write_theta(&self.engine, theta).expect("long enough");
         self.flow.inverse(&self.engine, &self.device_parameters(), &mut work);
         let (mut z, mut log_det) = (vec![T::ZERO; theta.len()], vec![T::ZERO; batch.rows()]);
         work.read_z(&self.engine, &mut z, &mut log_det).expect("finite");

@@ -209,7 +209,7 @@ impl Probe {
     fn value(&self, setup: &Setup<f64>, batch: &Batch<f64>, parameters: &[f64], z: &[f64]) -> f64 {
         let engine = &setup.engine;
         let mut work = setup.workspace(batch, Passes::Evaluation);
-        work.write_z(engine, z);
+        work.write_z(engine, z).unwrap();
         let mut buffer = engine.buffer(parameters.len());
         engine.write(parameters, &mut buffer);
         setup.flow.forward(engine, &buffer, &mut work);
@@ -230,21 +230,21 @@ fn gradients_agree_with_central_differences() {
         let probe = Probe::new(rows, d, seed);
         let z = setup.left_align(&setup.z);
         let mut work = setup.workspace(&setup.batch, Passes::Training);
-        work.write_z(engine, &z);
+        work.write_z(engine, &z).unwrap();
         let parameters = setup.device_parameters();
         setup.flow.forward(engine, &parameters, &mut work);
         let (mut theta, mut log_det) = (vec![0.0; z.len()], vec![0.0; rows]);
         work.read_theta(engine, &mut theta, &mut log_det).unwrap();
         let d_theta: Vec<f64> = (0..z.len()).map(|i| probe.theta[i] + probe.square[i] * theta[i]).collect();
-        work.write_gradients(engine, &d_theta, &probe.log_det);
+        work.write_gradients(engine, &d_theta, &probe.log_det).unwrap();
         let mut gradient = engine.buffer(setup.parameters.len());
         setup.flow.backward(engine, &parameters, &mut work, &mut gradient);
         let mut found = vec![0.0; setup.parameters.len()];
         engine.read(&gradient, &mut found);
         let mut found_z = vec![0.0; z.len()];
-        work.read_z_gradient(engine, &mut found_z);
+        work.read_z_gradient(engine, &mut found_z).unwrap();
         let mut found_features = vec![0.0; setup.features.len()];
-        work.read_feature_gradient(engine, &mut found_features);
+        work.read_feature_gradient(engine, &mut found_features).unwrap();
 
         let step = 1e-5;
         let check = |what: &str, index: usize, found: f64, value: &dyn Fn(f64) -> f64| {
@@ -361,7 +361,7 @@ fn extremes_stay_finite_or_are_reported() {
                 *z = extremes[index % extremes.len()];
             }
             let mut work = setup.workspace(&setup.batch, Passes::Evaluation);
-            work.write_saturated_z(&setup.engine, &z);
+            work.write_saturated_z(&setup.engine, &z).unwrap();
             setup.flow.forward(&setup.engine, &setup.device_parameters(), &mut work);
             let (mut theta, mut log_det) = (vec![T::ZERO; z.len()], vec![T::ZERO; ROWS]);
             let result = work.read_theta(&setup.engine, &mut theta, &mut log_det);
@@ -412,10 +412,10 @@ fn threads_do_not_change_a_bit() {
         let (mut theta, mut log_det) = (vec![T::ZERO; z.len()], vec![T::ZERO; rows]);
         let pull = vec![-T::ONE; rows];
         for _ in 0..3 {
-            work.write_z(engine, &z);
+            work.write_z(engine, &z).unwrap();
             setup.flow.forward(engine, &parameters, &mut work);
             work.read_theta(engine, &mut theta, &mut log_det).unwrap();
-            work.write_gradients(engine, &theta, &pull);
+            work.write_gradients(engine, &theta, &pull).unwrap();
             setup.flow.backward(engine, &parameters, &mut work, &mut gradient);
             optimiser.update(engine, 1e-3, &gradient, &mut parameters);
         }
