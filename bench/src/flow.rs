@@ -312,7 +312,7 @@ fn words(options: &Options, peer: &mut Option<Peer>, report: &mut Report) -> Res
     let mut work = words.workspace(&engine, ROWS);
     let mut stream = Stream::new(1, Purpose::Models, 0, 0);
     let uniforms: Vec<f32> = (0..ROWS * arities.len()).map(|_| stream.uniform() as f32).collect();
-    work.write_uniforms(&engine, &uniforms);
+    work.write_uniforms(&engine, &uniforms)?;
     if let Some(peer) = peer {
         peer.prepare("made-sample")?;
     }

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use vti::engine::{CpuEngine, Engine};
+use vti::engine::{CpuEngine, Engine, ShortSlice};
 use vti::flow::{
     AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowError, FlowSettings, FlowShape, GlobalSettings,
     LayerSettings, Passes, SplineSettings,
@@ -87,11 +87,11 @@ fn impossible_batches_are_refused_with_their_reason() {
     batch.push(&[0, 3], 1);
     batch.push(&[2], 2);
     work.set_batch(&engine, &batch).unwrap();
-    let short = FlowError::Length { what: "z", found: 7, expected: 8 };
+    let short = FlowError::Length(ShortSlice { what: "z", found: 7, expected: 8 });
     assert_eq!(work.write_z(&engine, &[0.0; 7]).unwrap_err(), short);
     assert_eq!(work.write_saturated_z(&engine, &[0.0; 7]).unwrap_err(), short);
     work.write_z(&engine, &[0.0; 8]).unwrap();
-    let missing = FlowError::Length { what: "log_det", found: 1, expected: 2 };
+    let missing = FlowError::Length(ShortSlice { what: "log_det", found: 1, expected: 2 });
     assert_eq!(work.read_theta(&engine, &mut [0.0; 8], &mut [0.0; 1]).unwrap_err(), missing);
 
     let features = FlowShape { max_dim: 4, context: ContextShape::Features(3) };

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::engine::{CpuEngine, Engine, Real, ShortSlice};
 use vti::models::{Autoregressive, AutoregressiveSettings, WordError};
 use vti::random::{Purpose, Stream};
 
@@ -40,7 +40,7 @@ fn draw<T: Real>(
     let mut work = words.workspace(&engine, rows);
     let mut stream = Stream::new(8, Purpose::Models, 0, 0);
     let uniforms: Vec<T> = (0..rows * arities.len()).map(|_| T::from_f64(stream.uniform())).collect();
-    work.write_uniforms(&engine, &uniforms);
+    work.write_uniforms(&engine, &uniforms).unwrap();
     if incremental {
         words.sample(&engine, &buffer, &mut work);
     } else {
@@ -49,8 +49,8 @@ fn draw<T: Real>(
     let logits: usize = arities.iter().map(|&a| if a == 2 { 1 } else { usize::from(a) }).sum();
     let (mut drawn, mut log_prob) = (vec![0; rows * arities.len()], vec![T::ZERO; rows]);
     let mut found = vec![T::ZERO; rows * logits];
-    work.read_words(&engine, &mut drawn, &mut log_prob);
-    work.read_logits(&engine, &mut found);
+    work.read_words(&engine, &mut drawn, &mut log_prob).unwrap();
+    work.read_logits(&engine, &mut found).unwrap();
     (drawn, log_prob, found)
 }
 
@@ -123,4 +123,10 @@ fn impossible_words_are_refused() {
     assert_eq!(Autoregressive::new(&[2, 1], &settings).unwrap_err(), WordError::Arity { variable: 1, arity: 1 });
     let none = AutoregressiveSettings { hidden: 0, blocks: 1 };
     assert_eq!(Autoregressive::new(&[2], &none).unwrap_err(), WordError::NoHidden);
+    let engine = CpuEngine::<f64>::single();
+    let mut work = Autoregressive::new(&[2, 3], &settings).unwrap().workspace(&engine, 2);
+    let short = WordError::Length(ShortSlice { what: "uniforms", found: 3, expected: 4 });
+    assert_eq!(work.write_uniforms(&engine, &[0.0; 3]).unwrap_err(), short);
+    assert!(work.read_words(&engine, &mut [0; 4], &mut [0.0; 1]).is_err());
+    assert!(work.read_logits(&engine, &mut [0.0; 7]).is_err());
 }

@@ -13,6 +13,7 @@
 //! * **Context is a look-up**: rows that share a model share its context, computed once per distinct model.
 
 pub mod cpu;
+mod error;
 mod linear;
 mod real;
 mod transform;
@@ -20,6 +21,7 @@ mod transform;
 use std::ops::Range;
 
 pub use cpu::CpuEngine;
+pub use error::ShortSlice;
 pub use linear::{Linear, Reach, Staircase};
 pub use real::Real;
 pub use transform::{Scale, Spline, Transform};

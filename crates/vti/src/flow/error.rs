@@ -1,5 +1,7 @@
 //! What can go wrong with a flow.
 
+use crate::engine::ShortSlice;
+
 /// A flow that cannot be built, a batch it cannot take, or a result that is not finite.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -79,15 +81,8 @@ pub enum FlowError {
         expected: usize,
     },
     /// A slice that is too short.
-    #[error("{what} has {found} numbers, at least {expected} are needed")]
-    Length {
-        /// Which slice.
-        what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length it must have at least.
-        expected: usize,
-    },
+    #[error(transparent)]
+    Length(#[from] ShortSlice),
     /// A number that is infinite or not a number.
     #[error("row {row}: {} is not finite", coordinate.map_or("log-determinant".into(), |c| format!("coordinate {c}")))]
     NotFinite {

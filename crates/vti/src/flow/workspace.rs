@@ -7,7 +7,7 @@ use super::error::FlowError;
 use super::layer::{Call, Gradients, Layer, LayerTape, Scratch};
 use super::made::{Made, RowCall};
 use super::{Batch, ContextShape, Flow, FlowShape};
-use crate::engine::{Engine, Placement, Real, RowPlan};
+use crate::engine::{Engine, Placement, Real, RowPlan, ShortSlice};
 
 /// What a workspace is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,12 +183,12 @@ impl<E: Engine> Workspace<E> {
     }
 
     /// A slice of coordinates must hold at least `d_max` numbers for each row.
-    fn check_coordinates(&self, what: &'static str, found: usize) -> Result<(), FlowError> {
-        check_length(what, found, self.batch.rows() * self.shape.max_dim)
+    fn check_coordinates(&self, what: &'static str, found: usize) -> Result<(), ShortSlice> {
+        ShortSlice::check(what, found, self.batch.rows() * self.shape.max_dim)
     }
 
-    fn check_rows(&self, what: &'static str, found: usize) -> Result<(), FlowError> {
-        check_length(what, found, self.batch.rows())
+    fn check_rows(&self, what: &'static str, found: usize) -> Result<(), ShortSlice> {
+        ShortSlice::check(what, found, self.batch.rows())
     }
 
     /// Sets z: row-major with stride `d_max`, active coordinates first.
@@ -300,9 +300,9 @@ impl<E: Engine> Workspace<E> {
     /// Reads the derivatives with respect to the features of every context after a backward pass.
     pub fn read_feature_gradient(&self, engine: &E, features: &mut [E::Real]) -> Result<(), FlowError> {
         let ContextShape::Features(stride) = self.shape.context else {
-            return check_length("features", features.len(), 0);
+            return Ok(());
         };
-        check_length("features", features.len(), self.batch.feature_rows() * stride)?;
+        ShortSlice::check("features", features.len(), self.batch.feature_rows() * stride)?;
         features.fill(E::Real::ZERO);
         let mut part = vec![E::Real::ZERO; features.len()];
         for lane in &self.lanes {
@@ -340,11 +340,6 @@ impl<E: Engine> Workspace<E> {
             engine.add(&training.parameters, gradient);
         }
     }
-}
-
-/// At least so many numbers.
-fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(), FlowError> {
-    if found < expected { Err(FlowError::Length { what, found, expected }) } else { Ok(()) }
 }
 
 impl<E: Engine> Lane<E> {

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Choice, Engine, Placement, Real, RowPlan};
+use crate::engine::{Choice, Engine, Placement, Real, RowPlan, ShortSlice};
 use crate::flow::Tensor;
 use crate::flow::context::{ContextCall, Encoded};
 use crate::flow::made::{Made, MadeShape, MadeTape, RowCall};
@@ -28,7 +28,7 @@ impl Default for AutoregressiveSettings {
     }
 }
 
-/// A word that has no distribution.
+/// A distribution over words that cannot be built or used as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WordError {
@@ -40,6 +40,9 @@ pub enum WordError {
         /// How many symbols it has.
         arity: u16,
     },
+    /// A slice that is too short.
+    #[error(transparent)]
+    Length(#[from] ShortSlice),
     /// A network without hidden units.
     #[error("a distribution over words needs at least 1 hidden unit")]
     NoHidden,
@@ -57,10 +60,10 @@ pub enum WordError {
 /// engine.write(&words.initial_parameters(1), &mut parameters);
 ///
 /// let mut work = words.workspace(&engine, 2);
-/// work.write_uniforms(&engine, &[0.1, 0.2, 0.3, 0.9, 0.8, 0.7]);
+/// work.write_uniforms(&engine, &[0.1, 0.2, 0.3, 0.9, 0.8, 0.7])?;
 /// words.sample(&engine, &parameters, &mut work);
 /// let (mut drawn, mut log_prob) = (vec![0; 6], vec![0.0; 2]);
-/// work.read_words(&engine, &mut drawn, &mut log_prob);
+/// work.read_words(&engine, &mut drawn, &mut log_prob)?;
 /// assert_eq!(drawn, [0, 0, 0, 2, 1, 1]); // a new network is uniform
 /// assert!((log_prob[0] + 12f64.ln()).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -82,7 +85,7 @@ impl Autoregressive {
         if let Some((variable, &arity)) = arities.iter().enumerate().find(|&(_, &arity)| arity < 2) {
             return Err(WordError::Arity { variable, arity });
         }
-        let outputs = arities.iter().map(|&arity| if arity == 2 { 1 } else { usize::from(arity) }).collect();
+        let outputs = arities.iter().map(|&arity| outputs(arity)).collect();
         let shape = MadeShape { inputs: vec![1; arities.len()], outputs, hidden, blocks };
         let mut layout = Layout::default();
         let made = Made::allocate(&mut layout, &shape, Encoded::Symbols(1));
@@ -133,7 +136,7 @@ impl Autoregressive {
             lane
         };
         let lanes = (0..rows).step_by(lane_rows).map(lane).collect();
-        WordWorkspace { arities: self.arities.clone(), lanes }
+        WordWorkspace { arities: self.arities.clone(), rows, lanes }
     }
 
     /// Draws a word for every row from its uniform numbers, evaluating each unit of the network once.
@@ -172,6 +175,11 @@ impl Autoregressive {
     }
 }
 
+/// Logits of a variable: that of 1 for a bit, one per symbol for a digit.
+fn outputs(arity: u16) -> usize {
+    if arity == 2 { 1 } else { usize::from(arity) }
+}
+
 /// Symbols enter the network on a scale from 0 to 1.
 fn scale(arity: u16) -> f64 {
     1.0 / f64::from(arity - 1)
@@ -180,6 +188,7 @@ fn scale(arity: u16) -> f64 {
 /// Memory for drawing words.
 pub struct WordWorkspace<E: Engine> {
     arities: Box<[u16]>,
+    rows: usize,
     lanes: Vec<Lane<E>>,
 }
 
@@ -201,13 +210,17 @@ impl<E: Engine> std::fmt::Debug for WordWorkspace<E> {
 
 impl<E: Engine> WordWorkspace<E> {
     /// Sets the uniform numbers in [0, 1), one per row and variable, row-major.
-    pub fn write_uniforms(&mut self, engine: &E, uniforms: &[E::Real]) {
+    pub fn write_uniforms(&mut self, engine: &E, uniforms: &[E::Real]) -> Result<(), WordError> {
+        ShortSlice::check("uniforms", uniforms.len(), self.rows * self.arities.len())?;
         let at = Placement::Whole { stride: self.arities.len() };
         engine.for_each_lane(&mut self.lanes, |_, lane| engine.import(&lane.rows, uniforms, at, &mut lane.uniforms));
+        Ok(())
     }
 
     /// Reads the words, row-major, and their log probabilities.
-    pub fn read_words(&self, engine: &E, words: &mut [u16], log_prob: &mut [E::Real]) {
+    pub fn read_words(&self, engine: &E, words: &mut [u16], log_prob: &mut [E::Real]) -> Result<(), WordError> {
+        ShortSlice::check("words", words.len(), self.rows * self.arities.len())?;
+        ShortSlice::check("log_prob", log_prob.len(), self.rows)?;
         let mut scaled = vec![E::Real::ZERO; words.len()];
         for lane in &self.lanes {
             let at = Placement::Whole { stride: self.arities.len() };
@@ -218,13 +231,16 @@ impl<E: Engine> WordWorkspace<E> {
         for ((word, scaled), &arity) in words.iter_mut().zip(scaled).zip(arities) {
             *word = (scaled.to_f64() / scale(arity)).round() as u16;
         }
+        Ok(())
     }
 
     /// Reads the logits behind the last words: for each row, those of all variables one after another.
-    pub fn read_logits(&self, engine: &E, logits: &mut [E::Real]) {
-        let stride = self.arities.iter().map(|&arity| if arity == 2 { 1 } else { usize::from(arity) }).sum();
+    pub fn read_logits(&self, engine: &E, logits: &mut [E::Real]) -> Result<(), WordError> {
+        let stride = self.arities.iter().map(|&arity| outputs(arity)).sum();
+        ShortSlice::check("logits", logits.len(), self.rows * stride)?;
         for lane in &self.lanes {
             engine.export(&lane.rows, &lane.tape.rho, Placement::Whole { stride }, logits);
         }
+        Ok(())
     }
 }
