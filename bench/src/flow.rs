@@ -134,7 +134,7 @@ impl Running {
             batch,
             z: (0..ROWS * shape.max_dim).map(|_| stream.normal() as f32).collect(),
             gradient: engine.buffer(count),
-            optimiser: AdamW::new(&engine, count, AdamWSettings::default()),
+            optimiser: AdamW::new(&engine, count, AdamWSettings::default())?,
             theta: vec![0.0; ROWS * shape.max_dim],
             log_det: vec![0.0; ROWS],
             pull: vec![-1.0 / ROWS as f32; ROWS],
@@ -156,11 +156,11 @@ impl Running {
             let start = Instant::now();
             work.set_batch(engine, batch)?;
             work.write_z(engine, z)?;
-            flow.forward(engine, parameters, work);
+            flow.forward(engine, parameters, work)?;
             work.read_theta(engine, theta, log_det)?;
             theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
             work.write_gradients(engine, theta, pull)?;
-            flow.backward(engine, parameters, work, gradient);
+            flow.backward(engine, parameters, work, gradient)?;
             optimiser.update(engine, 1e-3, gradient, parameters);
             times.push(start.elapsed().as_secs_f64());
         }
@@ -242,7 +242,7 @@ fn steps(case: &Case, options: &Options, peer: &mut Option<Peer>, limit: f64, re
     if let Some(peer) = peer {
         peer.release(name)?;
     }
-    let fastest = Some((fastest(&ours), fastest(&theirs)));
+    let fastest = Some((fastest(&ours), (!theirs.is_empty()).then(|| fastest(&theirs))));
     let ours = milliseconds(ours);
     let theirs = (!theirs.is_empty()).then(|| milliseconds(theirs));
     report.push(Line { fastest, ..Line::against(name, what, ours, theirs, target) })?;
@@ -262,16 +262,16 @@ fn density(options: &Options, report: &mut Report) -> Result<()> {
     let (mut forward, mut inverse) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let start = Instant::now();
-        flow.forward(engine, parameters, &mut work);
+        flow.forward(engine, parameters, &mut work)?;
         forward.push(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        flow.inverse(engine, parameters, &mut work);
+        flow.inverse(engine, parameters, &mut work)?;
         inverse.push(start.elapsed().as_secs_f64());
     }
     let (inverse, forward) = (milliseconds(inverse), milliseconds(forward));
     report.push(Line::against(
         "d",
-        "density direction of c; peer: our sampling direction",
+        "density direction of c; peer: our sampling pass without gradients",
         inverse,
         Some(forward),
         "≤ 5",

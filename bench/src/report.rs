@@ -19,7 +19,7 @@ pub(crate) struct Line {
     pub(crate) limit: Option<f64>,
     /// The fastest of ours and of the peer's, where several were timed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fastest: Option<(f64, f64)>,
+    pub(crate) fastest: Option<(f64, Option<f64>)>,
     pub(crate) unit: &'static str,
     /// Ours ÷ peer, or achieved ÷ limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,10 @@ fn row(line: &Line) -> String {
     let Line { case, what, ours, peer, limit, fastest, unit, ratio, target } = line;
     let other = peer.or(*limit).map_or(String::new(), |value| format!("{value:.3}"));
     let ratio = ratio.map_or(String::new(), |ratio| format!("{ratio:.3}"));
-    let fastest = fastest.map_or(String::new(), |(ours, peer)| format!(" (fastest {ours:.3}, {peer:.3})"));
+    let fastest = fastest.map_or(String::new(), |(ours, peer)| {
+        let peer = peer.map_or(String::new(), |peer| format!(", {peer:.3}"));
+        format!(" (fastest {ours:.3}{peer})")
+    });
     let what = format!("{what}, {unit}{fastest}");
     format!("| {case:<14} | {what:<88} | {ours:>9.3} | {other:>12} | {ratio:>7} | {target:<8} |")
 }

@@ -29,16 +29,31 @@ enum Task {
         /// Save dated results under bench/results
         #[arg(long)]
         save: bool,
-        /// Options of the benchmark, such as --quick, --json, --only a
-        #[arg(last = false, trailing_var_arg = true, allow_hyphen_values = true)]
-        options: Vec<String>,
+        /// Fewer rounds
+        #[arg(long)]
+        quick: bool,
+        /// One JSON object per line instead of a table
+        #[arg(long)]
+        json: bool,
+        /// Only the cases whose name starts with this
+        #[arg(long)]
+        only: Option<String>,
+        /// Threads on both sides
+        #[arg(long)]
+        threads: Option<usize>,
     },
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test => test(),
-        Task::Bench { name, no_peer, save, options } => bench(&name, no_peer, save, &options),
+        Task::Bench { name, no_peer, save, quick, json, only, threads } => {
+            let flags = [(quick, "--quick"), (json, "--json")].into_iter().filter_map(|(on, flag)| on.then_some(flag));
+            let mut options: Vec<String> = flags.map(String::from).collect();
+            options.extend(only.into_iter().flat_map(|only| ["--only".into(), only]));
+            options.extend(threads.into_iter().flat_map(|threads| ["--threads".into(), threads.to_string()]));
+            bench(&name, no_peer, save, &options)
+        }
     };
     if let Err(error) = result {
         announce(&format!("failed: {error:#}"));

@@ -103,7 +103,7 @@ fn batch_of_all_models(rows: usize) -> Batch<f64> {
 }
 
 fn learn(flow: &Flow, engine: &CpuEngine<f64>, args: &DemoArgs, rows: usize) -> Result<Vec<Learned>> {
-    let mut fit = FlowFit::new(flow, engine, rows, args.seed, AdamWSettings::default());
+    let mut fit = FlowFit::new(flow, engine, rows, args.seed, AdamWSettings::default())?;
     let batch = batch_of_all_models(rows);
     let mut target = |row: usize, theta: &[f64], gradient: &mut [f64]| log_target(row % MODELS, theta, gradient);
     for step in 0..args.steps {

@@ -67,8 +67,7 @@ fn wrong_usage_is_answered_with_help_and_code_2() {
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_not_an_error() {
-    let line = format!("{} demo --steps 5 2>/dev/null | head -n 1; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_vti"));
+    let line = format!("{} demo --steps 5 2>/dev/null | true; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_vti"));
     let output = Command::new("bash").args(["-c", &line]).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stdout).starts_with("model"));
 }

@@ -1,6 +1,6 @@
 //! Variational transdimensional inference: one density `q(m) q(θ_m | m)` over models of different dimension.
 //!
-//! Data flows one way: [`engine`] → [`flow`]; modules import only from earlier ones. The mathematics is that of "Variational
+//! Data flows one way: [`engine`] → [`flow`] → [`models`] → [`train`]; modules import only from earlier ones. The mathematics is that of "Variational
 //! Transdimensional Inference" (Davies, Mackinlay, Oliveira and Sisson); names follow its symbols, and comments name the
 //! equation or section.
 

@@ -14,8 +14,10 @@ pub enum Purpose {
     Initialise,
     /// Drawing models.
     Models,
-    /// Reference variables z.
+    /// Reference variables z in training.
     Reference,
+    /// Reference variables z in evaluation.
+    Evaluation,
     /// Anything a test, an example or a benchmark wants.
     Other(u32),
 }
@@ -26,6 +28,7 @@ impl Purpose {
             Self::Initialise => 1,
             Self::Models => 2,
             Self::Reference => 3,
+            Self::Evaluation => 4,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }

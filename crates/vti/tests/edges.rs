@@ -26,7 +26,7 @@ fn settings_survive_a_round_trip_and_unknown_keys_are_refused() {
     let expected = FlowSettings {
         layers: vec![
             LayerSettings::Affine(AffineSettings { hidden: 7, ..AffineSettings::default() }),
-            LayerSettings::Reverse,
+            LayerSettings::Reverse {},
             LayerSettings::Global(GlobalSettings::default()),
         ],
         encoder: vec![],
@@ -37,6 +37,7 @@ fn settings_survive_a_round_trip_and_unknown_keys_are_refused() {
         r#"{"layers": [{"kind": "affine", "width": 7}]}"#,
         r#"{"layers": [{"kind": "coupling"}]}"#,
         r#"{"layers": [{"hidden": 3}]}"#,
+        r#"{"layers": [{"kind": "reverse", "hidden": 3}]}"#,
     ] {
         assert!(serde_json::from_str::<FlowSettings>(wrong).is_err(), "{wrong}");
     }
@@ -113,17 +114,18 @@ fn passes(flow: &Flow, batch: &Batch<f64>, capacity: usize) -> (Vec<f64>, Vec<f6
     work.set_batch(&engine, batch).unwrap();
     let z = vec![0.7; batch.rows() * flow.shape().max_dim];
     work.write_z(&engine, &z).unwrap();
-    flow.forward(&engine, &parameters, &mut work);
+    flow.forward(&engine, &parameters, &mut work).unwrap();
     let (mut theta, mut log_det) = (z.clone(), vec![0.0; batch.rows()]);
     work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
     work.write_gradients(&engine, &theta, &log_det).unwrap();
-    flow.backward(&engine, &parameters, &mut work, &mut gradient);
+    flow.backward(&engine, &parameters, &mut work, &mut gradient).unwrap();
     let mut found = vec![f64::NAN; flow.parameter_count()];
     engine.read(&gradient, &mut found);
+    work.read_feature_gradient(&engine, &mut vec![0.0; 2 * batch.feature_rows()]).unwrap();
     let mut evaluation = flow.workspace(&engine, capacity, Passes::Evaluation);
     evaluation.set_batch(&engine, batch).unwrap();
     evaluation.write_theta(&engine, &theta).unwrap();
-    flow.inverse(&engine, &parameters, &mut evaluation);
+    flow.inverse(&engine, &parameters, &mut evaluation).unwrap();
     let mut back = z.clone();
     evaluation.read_z(&engine, &mut back, &mut log_det).unwrap();
     assert!(back.iter().zip(&z).all(|(a, b)| (a - b).abs() < 1e-9));
@@ -132,8 +134,9 @@ fn passes(flow: &Flow, batch: &Batch<f64>, capacity: usize) -> (Vec<f64>, Vec<f6
 
 #[test]
 fn nothing_to_do_is_done() {
-    let everything = [FlowSettings::affine(2, 1, 6), FlowSettings::spline(2, 1, 6), FlowSettings::diagonal(vec![3])];
-    for settings in everything {
+    let mut encoded = FlowSettings::spline(2, 1, 6);
+    encoded.encoder = vec![5];
+    for settings in [FlowSettings::affine(2, 1, 6), encoded, FlowSettings::diagonal(vec![3])] {
         for context in [ContextShape::Symbols(1), ContextShape::Symbols(3), ContextShape::Features(2)] {
             for max_dim in [0, 3] {
                 let flow = Flow::new(&settings, FlowShape { max_dim, context }).unwrap();
@@ -153,51 +156,51 @@ fn nothing_to_do_is_done() {
     }
 }
 
-/// A workspace forgets the batch before: results are those of a fresh one, bit for bit.
 #[test]
-fn workspaces_can_be_used_again() {
-    let shape = FlowShape { max_dim: 5, context: ContextShape::Features(2) };
-    let mut settings = FlowSettings::spline(2, 1, 9);
-    settings.encoder = vec![4];
-    settings.layers.push(LayerSettings::Diagonal(DiagonalSettings { hidden: vec![3], ..DiagonalSettings::default() }));
-    let flow = Flow::new(&settings, shape).unwrap();
+fn gradients_need_a_forward_pass_of_their_own() {
+    let flow = Flow::new(&FlowSettings::affine(1, 1, 4), SHAPE).unwrap();
+    let other = Flow::new(&FlowSettings::affine(1, 1, 5), SHAPE).unwrap();
     let engine = CpuEngine::<f64>::single();
-    let mut parameters = engine.buffer(flow.parameter_count());
-    let start: Vec<f64> = flow.initial_parameters(3);
-    let start: Vec<f64> =
-        start.iter().enumerate().map(|(i, p)| if *p == 0.0 { 0.0 } else { p + 0.01 * (i % 7) as f64 }).collect();
-    engine.write(&start, &mut parameters);
-    let batch = |rows: usize, shift: usize| {
+    let parameters = engine.buffer(flow.parameter_count());
+    let mut gradient = engine.buffer(flow.parameter_count());
+    let mut batch = Batch::new();
+    batch.push(&[1], 0);
+    let mut work = flow.workspace(&engine, 1, Passes::Training);
+    work.set_batch(&engine, &batch).unwrap();
+    work.write_z(&engine, &[0.5; 4]).unwrap();
+    assert_eq!(flow.backward(&engine, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
+    flow.forward(&engine, &parameters, &mut work).unwrap();
+    flow.backward(&engine, &parameters, &mut work, &mut gradient).unwrap();
+    assert_eq!(flow.backward(&engine, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
+
+    let mut evaluation = flow.workspace(&engine, 1, Passes::Evaluation);
+    evaluation.set_batch(&engine, &batch).unwrap();
+    flow.forward(&engine, &parameters, &mut evaluation).unwrap();
+    assert_eq!(flow.backward(&engine, &parameters, &mut evaluation, &mut gradient), Err(FlowError::NoForwardPass));
+
+    let (found, expected) = (flow.parameter_count(), other.parameter_count());
+    let mixed = other.forward(&engine, &parameters, &mut work);
+    assert_eq!(mixed, Err(FlowError::OtherFlow { what: "workspace", found, expected }));
+    let mut work = other.workspace(&engine, 1, Passes::Training);
+    let mixed = other.forward(&engine, &parameters, &mut work);
+    assert_eq!(mixed, Err(FlowError::OtherFlow { what: "parameters", found, expected }));
+}
+
+#[test]
+fn bad_features_are_refused_with_their_place() {
+    let shape = FlowShape { max_dim: 2, context: ContextShape::Features(2) };
+    let flow = Flow::new(&FlowSettings::affine(1, 1, 4), shape).unwrap();
+    let engine = CpuEngine::<f64>::single();
+    let mut work = flow.workspace(&engine, 4, Passes::Training);
+    let refusal = |work: &mut vti::flow::Workspace<_>, contexts: &[&[f64]]| {
         let mut batch = Batch::new();
-        for context in 0..3 {
-            batch.push_features(&[context as f64 + shift as f64, 0.5]);
-        }
-        for row in 0..rows {
-            let active: Vec<u32> = (0..5).filter(|c| (row + shift) >> c & 1 == 1).collect();
-            batch.push(&active, ((row + shift) % 3) as u32);
-        }
-        batch
+        contexts.iter().for_each(|features| _ = batch.push_features(features));
+        batch.push(&[0], 0);
+        work.set_batch(&engine, &batch).unwrap_err()
     };
-    let run = |work: &mut vti::flow::Workspace<_>, batch: &Batch<f64>| {
-        let z: Vec<f64> = (0..batch.rows() * 5).map(|i| (i as f64).sin()).collect();
-        work.set_batch(&engine, batch).unwrap();
-        work.write_z(&engine, &z).unwrap();
-        flow.forward(&engine, &parameters, work);
-        let (mut theta, mut log_det) = (z.clone(), vec![0.0; batch.rows()]);
-        work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
-        work.write_gradients(&engine, &theta, &log_det).unwrap();
-        let mut gradient = engine.buffer(flow.parameter_count());
-        flow.backward(&engine, &parameters, work, &mut gradient);
-        let mut found = vec![0.0; flow.parameter_count()];
-        engine.read(&gradient, &mut found);
-        let mut features = vec![0.0; 6];
-        work.read_feature_gradient(&engine, &mut features).unwrap();
-        [theta, log_det, found, features].concat()
-    };
-    let mut used = flow.workspace(&engine, 300, Passes::Training);
-    for (rows, shift) in [(300, 0), (7, 3), (150, 8), (1, 31), (300, 5)] {
-        let batch = batch(rows, shift);
-        let mut fresh = flow.workspace(&engine, 300, Passes::Training);
-        assert_eq!(run(&mut used, &batch), run(&mut fresh, &batch), "{rows} rows");
-    }
+    assert_eq!(refusal(&mut work, &[&[1.0, 2.0], &[f64::NAN, 0.0]]), FlowError::Feature { context: 1, feature: 0 });
+    assert_eq!(refusal(&mut work, &[&[1.0, f64::INFINITY]]), FlowError::Feature { context: 0, feature: 1 });
+    assert_eq!(refusal(&mut work, &[&[9.0], &[1.0, 2.0]]), FlowError::Features { found: 1, expected: 2 });
+    assert_eq!(refusal(&mut work, &[&[1.0, 2.0], &[9.0]]), FlowError::Features { found: 1, expected: 2 });
+    assert_eq!(refusal(&mut work, &[&[1.0, 2.0], &[], &[3.0, 4.0]]), FlowError::Features { found: 0, expected: 2 });
 }

@@ -84,7 +84,7 @@ fn compare(case: &Value, settings: &FlowSettings) {
     let mut work = flow.workspace(&engine, rows, Passes::Training);
     work.set_batch(&engine, &batch).unwrap();
     work.write_z(&engine, &z).unwrap();
-    flow.forward(&engine, &parameters, &mut work);
+    flow.forward(&engine, &parameters, &mut work).unwrap();
     // Inactive coordinates keep their value, as they do for the peer.
     let (mut theta, mut log_det) = (z.clone(), vec![0.0; rows]);
     work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
@@ -94,7 +94,7 @@ fn compare(case: &Value, settings: &FlowSettings) {
     let d_theta: Vec<f64> = theta.iter().map(|theta| theta / rows as f64).collect();
     work.write_gradients(&engine, &d_theta, &vec![-1.0 / rows as f64; rows]).unwrap();
     let mut gradient = engine.buffer(host.len());
-    flow.backward(&engine, &parameters, &mut work, &mut gradient);
+    flow.backward(&engine, &parameters, &mut work, &mut gradient).unwrap();
     engine.read(&gradient, &mut host);
     for tensor in flow.tensors() {
         close(&host[tensor.range()], &peer_tensor(tensor, &case["gradients"]), &tensor.name);

@@ -14,13 +14,8 @@ pub struct Reach(Box<[u32]>);
 impl Reach {
     /// From the number of units for dimensions `0..=d_max`, which must not decrease.
     pub fn new(units: Vec<u32>) -> Self {
-        debug_assert!(!units.is_empty() && units.is_sorted());
+        assert!(!units.is_empty() && units.is_sorted(), "units must not decrease with the dimension");
         Self(units.into())
-    }
-
-    /// `per_coordinate` units for each active coordinate.
-    pub fn per_coordinate(max_dim: usize, per_coordinate: usize) -> Self {
-        Self::new((0..=max_dim).map(|d| (d * per_coordinate) as u32).collect())
     }
 
     /// All of `units` for every row that has any coordinate at all.
@@ -28,10 +23,10 @@ impl Reach {
         Self::new((0..=max_dim).map(|dim| if dim == 0 { 0 } else { units as u32 }).collect())
     }
 
-    /// Units needed for dimension `dim`.
+    /// Units needed for dimension `dim`, or for the largest one if that is smaller.
     #[inline]
     pub fn units(&self, dim: u32) -> usize {
-        self.0[dim as usize] as usize
+        self.0[(dim as usize).min(self.0.len() - 1)] as usize
     }
 
     /// Units needed for the largest dimension.
@@ -59,7 +54,8 @@ pub struct Staircase {
 impl Staircase {
     /// From the prefix of each output.
     pub fn new(prefix: Vec<u32>, inputs: usize) -> Self {
-        debug_assert!(prefix.is_sorted() && prefix.last().is_none_or(|&p| p as usize <= inputs));
+        let fits = prefix.last().is_none_or(|&last| last as usize <= inputs);
+        assert!(prefix.is_sorted() && fits, "prefixes must not shrink nor exceed the inputs");
         let first = (0..inputs).map(|i| prefix.partition_point(|&p| p as usize <= i) as u32).collect();
         Self { prefix: prefix.into(), first }
     }
@@ -101,27 +97,46 @@ impl Staircase {
 /// staircase.
 #[derive(Clone, Debug)]
 pub struct Linear {
-    /// Where the weights start.
-    pub weight: usize,
-    /// Where the biases start.
-    pub bias: usize,
-    /// Which weights are not structurally zero.
-    pub stairs: Staircase,
-    /// Outputs a row needs.
-    pub outputs: Reach,
-    /// Inputs a row has.
-    pub inputs: Reach,
+    pub(crate) weight: usize,
+    pub(crate) bias: usize,
+    pub(crate) stairs: Staircase,
+    pub(crate) outputs: Reach,
+    pub(crate) inputs: Reach,
 }
 
 impl Linear {
     /// Allocates parameters for a map at the end of a layout of `len` numbers so far.
     pub fn allocate(len: &mut usize, stairs: Staircase, outputs: Reach, inputs: Reach) -> Self {
-        debug_assert_eq!(stairs.outputs(), outputs.all());
-        debug_assert_eq!(stairs.inputs(), inputs.all());
+        assert_eq!((stairs.outputs(), stairs.inputs()), (outputs.all(), inputs.all()), "reaches must fit the map");
         let weight = *len;
         let bias = weight + stairs.outputs() * stairs.inputs();
         *len = bias + stairs.outputs();
         Self { weight, bias, stairs, outputs, inputs }
+    }
+
+    /// Where the weights start.
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Where the biases start.
+    pub fn bias(&self) -> usize {
+        self.bias
+    }
+
+    /// Which weights are not structurally zero.
+    pub fn stairs(&self) -> &Staircase {
+        &self.stairs
+    }
+
+    /// Outputs a row needs.
+    pub fn outputs(&self) -> &Reach {
+        &self.outputs
+    }
+
+    /// Inputs a row has.
+    pub fn inputs(&self) -> &Reach {
+        &self.inputs
     }
 
     /// Multiply-adds of `y = W x + b` for a row of dimension `dim`.

@@ -1,4 +1,4 @@
-//! Where the arithmetic happens: buffers and a dozen batched operations.
+//! Where the arithmetic happens: buffers and batched operations.
 //!
 //! Flows are written once, against [`Engine`]; what differs between a CPU and a GPU stays behind it. An engine works on
 //! *matrices* of features × rows, whose memory layout is its own business, and on flat *buffers* that hold all parameters
@@ -42,9 +42,19 @@ pub trait Engine: Send + Sync {
 
     /// A buffer of `len` zeros.
     fn buffer(&self, len: usize) -> Self::Buffer;
-    /// Copies numbers into a buffer of the same length.
+    /// How many numbers a buffer holds.
+    fn len(&self, buffer: &Self::Buffer) -> usize;
+    /// Copies numbers into a buffer.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
     fn write(&self, from: &[Self::Real], to: &mut Self::Buffer);
-    /// Copies numbers out of a buffer of the same length.
+    /// Copies numbers out of a buffer.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
     fn read(&self, from: &Self::Buffer, to: &mut [Self::Real]);
     /// A matrix of zeros for up to `rows` rows.
     fn matrix(&self, features: usize, rows: usize) -> Self::Matrix;
@@ -167,16 +177,15 @@ pub trait Engine: Send + Sync {
 
     /// `to += from`.
     fn add(&self, from: &Self::Buffer, to: &mut Self::Buffer);
-    /// Σ x², in double precision.
-    fn squared_norm(&self, buffer: &Self::Buffer) -> f64;
-    /// One AdamW update of `parameters` by `gradient`.
+    /// One AdamW update of `parameters` by `gradient`, scaled down to `step.clip_norm` first; returns the norm before. A
+    /// gradient that is not finite changes nothing.
     fn adamw(
         &self,
         step: &AdamWStep,
         gradient: &Self::Buffer,
         moments: (&mut Self::Buffer, &mut Self::Buffer),
         parameters: &mut Self::Buffer,
-    );
+    ) -> f64;
 
     /// Calls `work` for every lane, side by side where the device can.
     fn for_each_lane<L: Send>(&self, lanes: &mut [L], work: impl Fn(usize, &mut L) + Sync + Send) {
@@ -349,8 +358,8 @@ pub struct AdamWStep {
     pub epsilon: f64,
     /// Decoupled weight decay.
     pub weight_decay: f64,
-    /// What the gradient is multiplied with first (clipping).
-    pub gradient_scale: f64,
+    /// Largest norm of the gradient.
+    pub clip_norm: f64,
     /// `1 − β₁ᵗ`.
     pub bias1: f64,
     /// `1 − β₂ᵗ`.

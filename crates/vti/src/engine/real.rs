@@ -13,9 +13,17 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 
 use super::cpu::simd::{Quad, Vector};
 
+mod sealed {
+    /// Kernels rely on what the two implementations of [`super::Real`] promise; there are no others.
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
 /// A floating-point number the engines compute with: `f32` or `f64`.
 pub trait Real:
-    Copy
+    sealed::Sealed
+    + Copy
     + Send
     + Sync
     + Debug
@@ -49,7 +57,9 @@ pub trait Real:
     const ONE: Self;
     /// Distance from 1 to the next number.
     const EPSILON: Self;
-    /// Beyond ± this, a spline's logistic is so close to its asymptote that the tail formula is exact.
+    /// The smallest positive number of full precision.
+    const MIN_POSITIVE: Self;
+    /// Beyond ± this, a spline's logistic is so close to its asymptote that the tail formula is exact to rounding.
     const TAIL: Self;
     /// What the precision is called.
     const NAME: &'static str;
@@ -71,12 +81,12 @@ pub trait Real:
     /// Neither infinite nor NaN.
     fn is_finite(self) -> bool;
 
-    /// The larger of two numbers (the other one if one is NaN).
+    /// The larger of two numbers; `self` if either is NaN.
     #[inline(always)]
     fn max(self, other: Self) -> Self {
         if self < other { other } else { self }
     }
-    /// The smaller of two numbers (the other one if one is NaN).
+    /// The smaller of two numbers; `self` if either is NaN.
     #[inline(always)]
     fn min(self, other: Self) -> Self {
         if other < self { other } else { self }
@@ -112,6 +122,7 @@ macro_rules! real {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const EPSILON: Self = $real::EPSILON;
+            const MIN_POSITIVE: Self = $real::MIN_POSITIVE;
             const TAIL: Self = $tail;
             const NAME: &'static str = $name;
 
@@ -191,7 +202,7 @@ macro_rules! real {
 }
 
 real!(f32, u32, i32, __m512, __m256, name: "f32", mantissa: 23, bias: 127, magic: 12_582_912.0,
-    ln2: (0.693_359_4, -2.121_944_4e-4), exp_range: (-87.3, 88.3), exp_terms: 8, ln_terms: 5, tail: 30.0);
+    ln2: (0.693_359_4, -2.121_944_4e-4), exp_range: (-87.3, 88.3), exp_terms: 8, ln_terms: 5, tail: 45.0);
 real!(f64, u64, i64, __m512d, __m256d, name: "f64", mantissa: 52, bias: 1023, magic: 6_755_399_441_055_744.0,
     ln2: (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10), exp_range: (-708.0, 709.0), exp_terms: 14,
     ln_terms: 11, tail: 60.0);
@@ -236,10 +247,6 @@ mod tests {
             assert!(huge.exp().is_finite() && huge.exp() > T::ONE);
             assert!((-huge).exp() > T::ZERO);
             assert!(T::ZERO.ln().is_finite() && T::ZERO.ln() < T::from_f64(-80.0));
-            assert!(
-                (huge * huge * huge * huge * huge * huge * huge * huge * huge * huge * huge).ln().to_f64() > 0.0
-                    || !T::from_f64(f64::INFINITY).ln().is_finite()
-            );
             let nan = T::from_f64(f64::NAN);
             assert!(!nan.exp().is_finite() && !nan.ln().is_finite() && !nan.relu().is_finite());
             assert!(!T::from_f64(f64::INFINITY).ln().is_finite());

@@ -21,6 +21,8 @@ pub struct Batch<T> {
     pub(super) contexts: Vec<u32>,
     pub(super) features: Vec<T>,
     pub(super) feature_width: usize,
+    /// A width other than that of the first context, if one was given.
+    odd_width: Option<usize>,
 }
 
 impl<T: Real> Batch<T> {
@@ -39,6 +41,7 @@ impl<T: Real> Batch<T> {
             contexts: Vec::with_capacity(rows),
             features: Vec::with_capacity(rows * features),
             feature_width: 0,
+            odd_width: None,
         }
     }
 
@@ -50,6 +53,7 @@ impl<T: Real> Batch<T> {
         self.contexts.clear();
         self.features.clear();
         self.feature_width = 0;
+        self.odd_width = None;
     }
 
     /// Adds a row: its active coordinates, ascending, and its context (a symbol, or what [`Batch::push_features`] gave).
@@ -60,11 +64,18 @@ impl<T: Real> Batch<T> {
         self.contexts.push(context);
     }
 
-    /// Adds a context given by features; rows with the same model share one.
+    /// Adds a context given by features; rows with the same model share one. All contexts have the same number of features.
     pub fn push_features(&mut self, features: &[T]) -> u32 {
         let index = self.feature_rows();
-        self.feature_width = features.len();
-        self.features.extend_from_slice(features);
+        if index == 0 {
+            self.feature_width = features.len();
+        }
+        if features.is_empty() || features.len() != self.feature_width {
+            // Reported when the batch is used.
+            self.odd_width = Some(features.len());
+        } else {
+            self.features.extend_from_slice(features);
+        }
         index as u32
     }
 
@@ -96,6 +107,7 @@ impl<T: Real> Batch<T> {
         self.contexts.clone_from(&other.contexts);
         self.features.clone_from(&other.features);
         self.feature_width = other.feature_width;
+        self.odd_width = other.odd_width;
     }
 
     pub(super) fn check(&self, shape: FlowShape, capacity: usize) -> Result<(), FlowError> {
@@ -105,8 +117,12 @@ impl<T: Real> Batch<T> {
         let count = match shape.context {
             ContextShape::Symbols(count) => count,
             ContextShape::Features(expected) => {
-                if self.rows() > 0 && self.feature_width != expected {
-                    return Err(FlowError::Features { found: self.feature_width, expected });
+                let wrong = |found: &usize| *found != expected && (self.odd_width.is_some() || self.rows() > 0);
+                if let Some(found) = self.odd_width.into_iter().chain([self.feature_width]).find(wrong) {
+                    return Err(FlowError::Features { found, expected });
+                }
+                if let Some(place) = self.features.iter().position(|feature| !feature.is_finite()) {
+                    return Err(FlowError::Feature { context: place / expected, feature: place % expected });
                 }
                 self.feature_rows()
             }

@@ -80,6 +80,33 @@ pub enum FlowError {
         /// Features the flow expects.
         expected: usize,
     },
+    /// A feature that is infinite or not a number.
+    #[error("context {context}: feature {feature} is not finite")]
+    Feature {
+        /// Which context.
+        context: usize,
+        /// Which of its features.
+        feature: usize,
+    },
+    /// Gradients were asked for without the forward pass they belong to.
+    #[error("a backward pass needs a workspace for training and a forward pass of its own")]
+    NoForwardPass,
+    /// A workspace or parameters of another flow.
+    #[error("the {what} belongs to another flow: it has {found} parameters, this one {expected}")]
+    OtherFlow {
+        /// What was passed in.
+        what: &'static str,
+        /// Parameters it is made for.
+        found: usize,
+        /// Parameters of this flow.
+        expected: usize,
+    },
+    /// A target whose log density or gradient is infinite or not a number.
+    #[error("row {row}: the target's log density or gradient is not finite")]
+    Target {
+        /// Which row.
+        row: usize,
+    },
     /// A slice that is too short.
     #[error(transparent)]
     Length(#[from] ShortSlice),

@@ -115,7 +115,7 @@ impl Layer {
                 let transform = affine(index, *min_scale)?;
                 Ok(Self::Global { at: layout.block("rho", &[transform.parameters()], Initialise::Zero), transform })
             }
-            LayerSettings::Reverse => Ok(Self::Reverse),
+            LayerSettings::Reverse {} => Ok(Self::Reverse),
         }
     }
 

@@ -20,7 +20,7 @@
 //! let mut work = flow.workspace(&engine, 1, Passes::Evaluation);
 //! work.set_batch(&engine, &batch)?;
 //! work.write_z(&engine, &[0.5, -1.0, 0.0])?;
-//! flow.forward(&engine, &parameters, &mut work);
+//! flow.forward(&engine, &parameters, &mut work)?;
 //! let (mut theta, mut log_det) = ([0.0; 3], [0.0; 1]);
 //! work.read_theta(&engine, &mut theta, &mut log_det)?;
 //! assert!((theta[0] - 0.5).abs() < 1e-12); // a new flow is the identity
@@ -80,14 +80,10 @@ impl Flow {
     pub fn new(settings: &FlowSettings, shape: FlowShape) -> Result<Self, FlowError> {
         if shape.max_dim == 0 {
             // No model has a parameter: settings are checked all the same, but there is nothing to transform.
-            let checked = Self::new(settings, FlowShape { max_dim: 1, ..shape })?;
-            return Ok(Self {
-                shape,
-                encoder: None,
-                layers: vec![Layer::Reverse],
-                layout: Layout::default(),
-                ..checked
-            });
+            Self::new(settings, FlowShape { max_dim: 1, ..shape })?;
+            let encoded = Encoded::from(shape.context);
+            let (layers, layout) = (vec![Layer::Reverse], Layout::default());
+            return Ok(Self { shape, encoder: None, encoded, layers, layout });
         }
         let mut encoded = Encoded::from(shape.context);
         if matches!(encoded, Encoded::Symbols(0) | Encoded::Dense(0)) {
@@ -113,7 +109,7 @@ impl Flow {
             layers.push(layout.within(format!("layers.{index}"), |layout| {
                 Layer::allocate(layout, layer, index, shape.max_dim, encoded, reversed)
             })?);
-            reversed ^= *layer == LayerSettings::Reverse;
+            reversed ^= *layer == (LayerSettings::Reverse {});
         }
         // An odd number of reversals would hand θ out backwards; one more restores the order at no cost in parameters.
         if reversed {
@@ -154,26 +150,52 @@ impl Flow {
     }
 
     /// Sampling direction: `θ = T_φ(z | m)` with `log |det ∇T|`, for the z and the batch in `work`.
-    pub fn forward<E: Engine>(&self, engine: &E, parameters: &E::Buffer, work: &mut Workspace<E>) {
+    pub fn forward<E: Engine>(
+        &self,
+        engine: &E,
+        parameters: &E::Buffer,
+        work: &mut Workspace<E>,
+    ) -> Result<(), FlowError> {
+        self.check(work.parameter_count(), engine.len(parameters))?;
         work.forward(self, engine, parameters);
+        Ok(())
     }
 
     /// Density direction: `z = T_φ⁻¹(θ | m)` with `log |det ∇T|` (of the sampling direction), for the θ in `work`.
     ///
     /// `log q_φ(θ | m) = log ν(z) − log |det ∇T|` (paper, equation cosmiciaf).
-    pub fn inverse<E: Engine>(&self, engine: &E, parameters: &E::Buffer, work: &mut Workspace<E>) {
+    pub fn inverse<E: Engine>(
+        &self,
+        engine: &E,
+        parameters: &E::Buffer,
+        work: &mut Workspace<E>,
+    ) -> Result<(), FlowError> {
+        self.check(work.parameter_count(), engine.len(parameters))?;
         work.inverse(self, engine, parameters);
+        Ok(())
     }
 
     /// Gradients of a function of θ and log-determinants after [`Flow::forward`], whose derivatives
     /// [`Workspace::write_gradients`] set: with respect to φ (written to `gradient`), z and features (read from `work`).
+    /// Uses up what the forward pass left: each backward pass needs one of its own.
     pub fn backward<E: Engine>(
         &self,
         engine: &E,
         parameters: &E::Buffer,
         work: &mut Workspace<E>,
         gradient: &mut E::Buffer,
-    ) {
-        work.backward(self, engine, parameters, gradient);
+    ) -> Result<(), FlowError> {
+        self.check(work.parameter_count(), engine.len(parameters))?;
+        self.check(work.parameter_count(), engine.len(gradient))?;
+        work.backward(self, engine, parameters, gradient)
+    }
+
+    /// Whether workspace and parameters are this flow's.
+    fn check(&self, workspace: usize, parameters: usize) -> Result<(), FlowError> {
+        let expected = self.parameter_count();
+        let other =
+            |what, found| if found == expected { Ok(()) } else { Err(FlowError::OtherFlow { what, found, expected }) };
+        other("workspace", workspace)?;
+        other("parameters", parameters)
     }
 }

@@ -26,7 +26,7 @@ pub struct FlowSettings {
 
 /// One layer of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LayerSettings {
     /// Affine autoregressive transform.
     Affine(AffineSettings),
@@ -36,8 +36,9 @@ pub enum LayerSettings {
     Diagonal(DiagonalSettings),
     /// One shift and one scale for all coordinates of all models.
     Global(GlobalSettings),
-    /// Reversal of the active block.
-    Reverse,
+    /// Reversal of the active block, so that another coordinate comes first for the next layer. A flow with an odd number of
+    /// reversals ends with one more: θ always comes out in the order of its coordinates, and a new flow is the identity.
+    Reverse {},
 }
 
 /// An affine autoregressive layer.
@@ -140,7 +141,7 @@ fn alternate(layer: &LayerSettings, count: usize) -> Vec<LayerSettings> {
     let mut layers = Vec::with_capacity(2 * count);
     for index in 0..count {
         if index > 0 {
-            layers.push(LayerSettings::Reverse);
+            layers.push(LayerSettings::Reverse {});
         }
         layers.push(layer.clone());
     }

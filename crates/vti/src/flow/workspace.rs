@@ -20,11 +20,15 @@ pub enum Passes {
 
 /// Memory for passes over batches of up to a fixed number of rows. Passes allocate nothing.
 ///
-/// Rows are sorted by dimension and split into lanes, which know nothing of one another.
+/// Rows are sorted by dimension and split into lanes, which know nothing of one another. How many lanes there are, and
+/// with it the order in which gradients are summed, follows from the number of rows there is room for.
 pub struct Workspace<E: Engine> {
     shape: FlowShape,
     capacity: usize,
-    passes: Passes,
+    /// Parameters of the flow it was made for.
+    parameters: usize,
+    /// Whether the lanes hold a forward pass that no backward pass has used up.
+    forward_done: bool,
     /// Whether anything is computed per distinct context.
     per_context: bool,
     /// Whether anything is computed by saturated coordinate.
@@ -92,7 +96,8 @@ impl<E: Engine> Workspace<E> {
         Self {
             shape: flow.shape,
             capacity,
-            passes,
+            parameters: flow.parameter_count(),
+            forward_done: false,
             per_context: diagonal || flow.encoder.is_some() || matches!(flow.shape.context, ContextShape::Features(_)),
             per_coordinate: diagonal,
             batch: Batch::with_capacity(capacity, flow.shape),
@@ -107,14 +112,21 @@ impl<E: Engine> Workspace<E> {
         }
     }
 
+    pub(super) fn parameter_count(&self) -> usize {
+        self.parameters
+    }
+
     /// Copies a batch in, sorts its rows by dimension and shares them out.
     pub fn set_batch(&mut self, engine: &E, batch: &Batch<E::Real>) -> Result<(), FlowError> {
         batch.check(self.shape, self.capacity)?;
+        self.forward_done = false;
         self.batch.clone_from_within_capacity(batch);
         let batch = &self.batch;
         self.order.clear();
         self.order.extend(0..batch.rows() as u32);
-        self.order.sort_unstable_by_key(|&row| (Reverse(batch.dims[row as usize]), row));
+        // Rows of one model side by side: lanes then share few contexts.
+        let key = |row: u32| (Reverse(batch.dims[row as usize]), batch.contexts[row as usize], row);
+        self.order.sort_unstable_by_key(|&row| key(row));
         if batch.feature_rows() > self.context_dims.len() {
             self.context_dims.resize(batch.feature_rows(), 0);
             self.slot_of.resize(batch.feature_rows(), u32::MAX);
@@ -129,13 +141,15 @@ impl<E: Engine> Workspace<E> {
             let order = self.lane_order.as_slice();
             self.used.clear();
             if self.per_context {
-                for &row in order {
+                for (place, &row) in order.iter().enumerate() {
                     let context = batch.contexts[row as usize];
+                    // Rows are computed in groups, as far as the largest of each group needs.
+                    let largest = order[place / grain * grain];
                     let slot = &mut self.slot_of[context as usize];
                     if *slot == u32::MAX {
-                        // Rows come largest first, so the first one that uses a context is its largest.
+                        // Rows come largest first, so the first group that uses a context needs most of it.
                         *slot = self.used.len() as u32;
-                        self.context_dims[context as usize] = batch.dims[row as usize];
+                        self.context_dims[context as usize] = batch.dims[largest as usize];
                         self.used.push(context);
                     }
                     self.slots[row as usize] = *slot;
@@ -224,7 +238,7 @@ impl<E: Engine> Workspace<E> {
     /// dimension are left alone. Everything is read even when the error says that something is not finite.
     pub fn read_theta(&self, engine: &E, theta: &mut [E::Real], log_det: &mut [E::Real]) -> Result<(), FlowError> {
         self.read(engine, |lane| lane.x.last(), self.left_aligned(), theta, log_det)?;
-        self.finite(theta, log_det)
+        self.finite(theta, log_det, |_, i| i)
     }
 
     /// Reads saturated rows `(θ_m, u)`: only active coordinates are written (`P_m⁻¹`), so that a buffer that holds the
@@ -235,13 +249,14 @@ impl<E: Engine> Workspace<E> {
         theta: &mut [E::Real],
         log_det: &mut [E::Real],
     ) -> Result<(), FlowError> {
-        self.read(engine, |lane| lane.x.last(), self.saturated(), theta, log_det)
+        self.read(engine, |lane| lane.x.last(), self.saturated(), theta, log_det)?;
+        self.finite(theta, log_det, |row, i| self.batch.active(row)[i] as usize)
     }
 
     /// Reads z, laid out as in [`Workspace::write_z`], and the log-determinant of each row.
     pub fn read_z(&self, engine: &E, z: &mut [E::Real], log_det: &mut [E::Real]) -> Result<(), FlowError> {
         self.read(engine, |lane| lane.x.first(), self.left_aligned(), z, log_det)?;
-        self.finite(z, log_det)
+        self.finite(z, log_det, |_, i| i)
     }
 
     fn read(
@@ -263,10 +278,16 @@ impl<E: Engine> Workspace<E> {
         Ok(())
     }
 
-    fn finite(&self, values: &[E::Real], log_det: &[E::Real]) -> Result<(), FlowError> {
+    /// Looks for numbers that are not finite; `place` says where in its row an active coordinate stands.
+    fn finite(
+        &self,
+        values: &[E::Real],
+        log_det: &[E::Real],
+        place: impl Fn(usize, usize) -> usize,
+    ) -> Result<(), FlowError> {
         for (row, &dim) in self.batch.dims.iter().enumerate() {
-            let values = &values[row * self.shape.max_dim..][..dim as usize];
-            let bad = values.iter().position(|value| !value.is_finite());
+            let values = &values[row * self.shape.max_dim..][..self.shape.max_dim];
+            let bad = (0..dim as usize).find(|&i| !values[place(row, i)].is_finite());
             if bad.is_some() || !log_det[row].is_finite() {
                 return Err(FlowError::NotFinite { row, coordinate: bad });
             }
@@ -319,14 +340,25 @@ impl<E: Engine> Workspace<E> {
 
     pub(super) fn forward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
         engine.for_each_lane(&mut self.lanes, |_, lane| lane.forward(flow, engine, parameters));
+        self.forward_done = true;
     }
 
     pub(super) fn inverse(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
+        self.forward_done = false;
         engine.for_each_lane(&mut self.lanes, |_, lane| lane.inverse(flow, engine, parameters));
     }
 
-    pub(super) fn backward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer, gradient: &mut E::Buffer) {
-        debug_assert_eq!(self.passes, Passes::Training, "a workspace for evaluation has no gradients");
+    pub(super) fn backward(
+        &mut self,
+        flow: &Flow,
+        engine: &E,
+        parameters: &E::Buffer,
+        gradient: &mut E::Buffer,
+    ) -> Result<(), FlowError> {
+        let trained = self.lanes.iter().all(|lane| lane.training.is_some());
+        if !trained || !std::mem::take(&mut self.forward_done) {
+            return Err(FlowError::NoForwardPass);
+        }
         // The first lane works in the caller's memory, the others in memory of their own, which is added in order.
         if let Some(training) = self.lanes.first_mut().and_then(|lane| lane.training.as_mut()) {
             std::mem::swap(&mut training.parameters, gradient);
@@ -339,6 +371,7 @@ impl<E: Engine> Workspace<E> {
         for training in lanes {
             engine.add(&training.parameters, gradient);
         }
+        Ok(())
     }
 }
 

@@ -43,6 +43,15 @@ pub enum WordError {
     /// A slice that is too short.
     #[error(transparent)]
     Length(#[from] ShortSlice),
+    /// A word without variables.
+    #[error("a distribution over words needs at least 1 variable")]
+    NoVariables,
+    /// A log probability that is infinite or not a number.
+    #[error("row {row}: the log probability is not finite")]
+    NotFinite {
+        /// Which row.
+        row: usize,
+    },
     /// A network without hidden units.
     #[error("a distribution over words needs at least 1 hidden unit")]
     NoHidden,
@@ -79,6 +88,9 @@ impl Autoregressive {
     /// A network for words with the given numbers of symbols.
     pub fn new(arities: &[u16], settings: &AutoregressiveSettings) -> Result<Self, WordError> {
         let AutoregressiveSettings { hidden, blocks } = *settings;
+        if arities.is_empty() {
+            return Err(WordError::NoVariables);
+        }
         if hidden == 0 {
             return Err(WordError::NoHidden);
         }
@@ -217,7 +229,8 @@ impl<E: Engine> WordWorkspace<E> {
         Ok(())
     }
 
-    /// Reads the words, row-major, and their log probabilities.
+    /// Reads the words, row-major, and their log probabilities. Everything is read even when the error says that a log
+    /// probability is not finite.
     pub fn read_words(&self, engine: &E, words: &mut [u16], log_prob: &mut [E::Real]) -> Result<(), WordError> {
         ShortSlice::check("words", words.len(), self.rows * self.arities.len())?;
         ShortSlice::check("log_prob", log_prob.len(), self.rows)?;
@@ -231,7 +244,8 @@ impl<E: Engine> WordWorkspace<E> {
         for ((word, scaled), &arity) in words.iter_mut().zip(scaled).zip(arities) {
             *word = (scaled.to_f64() / scale(arity)).round() as u16;
         }
-        Ok(())
+        let bad = log_prob.iter().take(self.rows).position(|value| !value.is_finite());
+        bad.map_or(Ok(()), |row| Err(WordError::NotFinite { row }))
     }
 
     /// Reads the logits behind the last words: for each row, those of all variables one after another.

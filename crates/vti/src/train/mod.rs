@@ -4,4 +4,4 @@ mod fit;
 mod optimiser;
 
 pub use fit::{FitStep, FlowFit};
-pub use optimiser::{AdamW, AdamWSettings};
+pub use optimiser::{AdamW, AdamWSettings, OptimiserError};

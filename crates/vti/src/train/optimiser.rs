@@ -26,6 +26,33 @@ impl Default for AdamWSettings {
     }
 }
 
+/// Settings no optimiser can work with.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{what} is {value}, it must be {range}")]
+pub struct OptimiserError {
+    /// Which setting.
+    pub what: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// What it may be.
+    pub range: &'static str,
+}
+
+impl AdamWSettings {
+    fn check(&self) -> Result<(), OptimiserError> {
+        let check = |what, value: f64, fine: bool, range| {
+            if fine { Ok(()) } else { Err(OptimiserError { what, value, range }) }
+        };
+        let Self { beta1, beta2, epsilon, weight_decay, clip_norm } = *self;
+        check("beta1", beta1, (0.0..1.0).contains(&beta1), "at least 0 and below 1")?;
+        check("beta2", beta2, (0.0..1.0).contains(&beta2), "at least 0 and below 1")?;
+        // Single precision must be able to hold it: it is all that keeps 0/0 out of parameters without a gradient.
+        check("epsilon", epsilon, (1e-30..1.0).contains(&epsilon), "at least 1e-30 and below 1")?;
+        check("weight_decay", weight_decay, (0.0..1.0).contains(&weight_decay), "at least 0 and below 1")?;
+        check("clip_norm", clip_norm.unwrap_or(1.0), clip_norm.is_none_or(|norm| norm > 0.0), "positive")
+    }
+}
+
 /// The optimiser's state: two moments per parameter and the number of updates so far.
 pub struct AdamW<E: Engine> {
     settings: AdamWSettings,
@@ -42,37 +69,34 @@ impl<E: Engine> std::fmt::Debug for AdamW<E> {
 
 impl<E: Engine> AdamW<E> {
     /// For `parameters` parameters.
-    pub fn new(engine: &E, parameters: usize, settings: AdamWSettings) -> Self {
-        Self { settings, first: engine.buffer(parameters), second: engine.buffer(parameters), updates: 0 }
+    pub fn new(engine: &E, parameters: usize, settings: AdamWSettings) -> Result<Self, OptimiserError> {
+        settings.check()?;
+        Ok(Self { settings, first: engine.buffer(parameters), second: engine.buffer(parameters), updates: 0 })
     }
 
     /// Moves `parameters` against `gradient` and returns the gradient's norm before clipping. A gradient that is not
     /// finite changes nothing: the caller sees it in the norm.
     pub fn update(&mut self, engine: &E, rate: f64, gradient: &E::Buffer, parameters: &mut E::Buffer) -> f64 {
-        let norm = engine.squared_norm(gradient).sqrt();
-        if !norm.is_finite() {
-            return norm;
-        }
-        self.updates += 1;
         let AdamWSettings { beta1, beta2, epsilon, weight_decay, clip_norm } = self.settings;
-        let gradient_scale = clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 });
-        let correction = |beta: f64| 1.0 - beta.powi(self.updates.min(i32::MAX as u32) as i32);
+        let correction = |beta: f64| 1.0 - beta.powi(i32::try_from(self.updates + 1).unwrap_or(i32::MAX));
         let step = AdamWStep {
             rate,
             beta1,
             beta2,
             epsilon,
             weight_decay,
-            gradient_scale,
+            clip_norm: clip_norm.unwrap_or(f64::INFINITY),
             bias1: correction(beta1),
             bias2: correction(beta2),
         };
-        engine.adamw(&step, gradient, (&mut self.first, &mut self.second), parameters);
+        let norm = engine.adamw(&step, gradient, (&mut self.first, &mut self.second), parameters);
+        self.updates += u32::from(norm.is_finite());
         norm
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::engine::CpuEngine;
@@ -97,7 +121,7 @@ mod tests {
         let mut parameters = engine.buffer(start.len());
         engine.write(&start, &mut parameters);
         let mut gradient = engine.buffer(start.len());
-        let mut optimiser = AdamW::new(&engine, start.len(), settings.clone());
+        let mut optimiser = AdamW::new(&engine, start.len(), settings.clone()).unwrap();
         let gradients = |i: usize| [0.3, -1.0, 2.0].map(|g| g + i as f64 * 0.01);
         for t in 0..3 {
             let now: Vec<f64> = (0..start.len()).map(|i| gradients(i)[t]).collect();
@@ -115,7 +139,8 @@ mod tests {
     fn clipping_bounds_the_norm_and_bad_gradients_change_nothing() {
         let engine = CpuEngine::<f64>::single();
         let (mut parameters, mut gradient) = (engine.buffer(2), engine.buffer(2));
-        let mut clipped = AdamW::new(&engine, 2, AdamWSettings { clip_norm: Some(1.0), ..AdamWSettings::default() });
+        let settings = AdamWSettings { clip_norm: Some(1.0), ..AdamWSettings::default() };
+        let mut clipped = AdamW::new(&engine, 2, settings).unwrap();
         engine.write(&[30.0, 40.0], &mut gradient);
         assert_eq!(clipped.update(&engine, 0.1, &gradient, &mut parameters), 50.0);
         let mut first = [0.0; 2];
@@ -129,5 +154,16 @@ mod tests {
         let mut after = [0.0; 2];
         engine.read(&parameters, &mut after);
         assert_eq!(before, after);
+    }
+
+    #[test]
+    fn impossible_settings_are_refused() {
+        let engine = CpuEngine::<f32>::single();
+        let refused = |settings: AdamWSettings| AdamW::new(&engine, 1, settings).unwrap_err().what;
+        assert_eq!(refused(AdamWSettings { beta1: 1.0, ..AdamWSettings::default() }), "beta1");
+        assert_eq!(refused(AdamWSettings { beta2: f64::NAN, ..AdamWSettings::default() }), "beta2");
+        assert_eq!(refused(AdamWSettings { epsilon: 0.0, ..AdamWSettings::default() }), "epsilon");
+        assert_eq!(refused(AdamWSettings { weight_decay: -1.0, ..AdamWSettings::default() }), "weight_decay");
+        assert_eq!(refused(AdamWSettings { clip_norm: Some(0.0), ..AdamWSettings::default() }), "clip_norm");
     }
 }

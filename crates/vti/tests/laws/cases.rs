@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use vti::engine::cpu::simd::Instructions;
 use vti::engine::{CpuEngine, Engine, Real};
 use vti::flow::{
-    AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowSettings, FlowShape, GlobalSettings,
+    AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowError, FlowSettings, FlowShape, GlobalSettings,
     LayerSettings, Passes, SplineSettings, Workspace,
 };
 use vti::random::{Purpose, Stream};
@@ -17,6 +17,18 @@ pub struct Case {
     pub name: String,
     pub settings: FlowSettings,
     pub shape: FlowShape,
+}
+
+impl Case {
+    /// Whether a spline's accuracy bounds that of the whole.
+    pub fn has_spline(&self) -> bool {
+        self.settings.layers.iter().any(|layer| matches!(layer, LayerSettings::Spline(_)))
+    }
+
+    /// Whether there is an autoregressive layer.
+    pub fn has_conditioner(&self) -> bool {
+        self.has_spline() || self.settings.layers.iter().any(|layer| matches!(layer, LayerSettings::Affine(_)))
+    }
 }
 
 fn affine(hidden: usize, blocks: usize) -> LayerSettings {
@@ -33,7 +45,7 @@ fn diagonal(hidden: &[usize]) -> LayerSettings {
 
 fn compositions() -> Vec<(&'static str, Vec<LayerSettings>)> {
     let global = || LayerSettings::Global(GlobalSettings::default());
-    let reverse = || LayerSettings::Reverse;
+    let reverse = || LayerSettings::Reverse {};
     vec![
         ("affine", vec![affine(8, 1)]),
         ("affine, narrow, no blocks", vec![affine(3, 0), reverse(), affine(1, 0)]),
@@ -119,6 +131,17 @@ fn round<T: Real>(x: f64) -> T {
 
 impl<T: Real> Setup<T> {
     pub fn new(case: &Case, rows: usize, seed: u64) -> Self {
+        Self::with_contexts(case, rows, seed, 7, |stream, count, _| stream.below(count) as u32)
+    }
+
+    /// With so many contexts given by features, and a choice of the context of each row.
+    pub fn with_contexts(
+        case: &Case,
+        rows: usize,
+        seed: u64,
+        feature_rows: usize,
+        choose: impl Fn(&mut Stream, u64, usize) -> u32,
+    ) -> Self {
         let flow = Flow::new(&case.settings, case.shape).expect(&case.name);
         let mut stream = Stream::new(seed, Purpose::Other(1), 0, 0);
         // All parameters random, the zero-initialised ones too, but exact zeros where the masks want them.
@@ -137,17 +160,17 @@ impl<T: Real> Setup<T> {
         let count = match case.shape.context {
             ContextShape::Symbols(count) => count,
             ContextShape::Features(width) => {
-                for _ in 0..7 {
+                for _ in 0..feature_rows {
                     let row: Vec<T> = (0..width).map(|_| round(stream.normal())).collect();
                     batch.push_features(&row);
                     features.extend(row);
                 }
-                7
+                feature_rows
             }
         };
         let mut contexts = Vec::new();
         for row in 0..rows {
-            let context = stream.below(count as u64) as u32;
+            let context = choose(&mut stream, count as u64, row);
             batch.push(&random_active(case.shape.max_dim, row, &mut stream), context);
             contexts.push(context);
         }
@@ -179,19 +202,26 @@ impl<T: Real> Setup<T> {
 
     /// `(θ, u)` and log-determinants of saturated `z`.
     pub fn forward(&self, batch: &Batch<T>, z: &[T]) -> (Vec<T>, Vec<T>) {
+        let (theta, log_det, result) = self.try_forward(batch, z);
+        result.expect("finite");
+        (theta, log_det)
+    }
+
+    /// The same, finite or not.
+    pub fn try_forward(&self, batch: &Batch<T>, z: &[T]) -> (Vec<T>, Vec<T>, Result<(), FlowError>) {
         let mut work = self.workspace(batch, Passes::Evaluation);
         work.write_saturated_z(&self.engine, z).expect("long enough");
-        self.flow.forward(&self.engine, &self.device_parameters(), &mut work);
+        self.flow.forward(&self.engine, &self.device_parameters(), &mut work).expect("a pass");
         let (mut theta, mut log_det) = (z.to_vec(), vec![T::ZERO; batch.rows()]);
-        work.read_saturated_theta(&self.engine, &mut theta, &mut log_det).expect("long enough");
-        (theta, log_det)
+        let result = work.read_saturated_theta(&self.engine, &mut theta, &mut log_det);
+        (theta, log_det, result)
     }
 
     /// z and log-determinants of left-aligned `theta`.
     pub fn inverse(&self, batch: &Batch<T>, theta: &[T]) -> (Vec<T>, Vec<T>) {
         let mut work = self.workspace(batch, Passes::Evaluation);
         work.write_theta(&self.engine, theta).expect("long enough");
-        self.flow.inverse(&self.engine, &self.device_parameters(), &mut work);
+        self.flow.inverse(&self.engine, &self.device_parameters(), &mut work).expect("a pass");
         let (mut z, mut log_det) = (vec![T::ZERO; theta.len()], vec![T::ZERO; batch.rows()]);
         work.read_z(&self.engine, &mut z, &mut log_det).expect("finite");
         (z, log_det)
@@ -210,13 +240,18 @@ impl<T: Real> Setup<T> {
 
     /// The same batch with row `row` repeated `times` times.
     pub fn repeat(&self, row: usize, times: usize) -> Batch<T> {
+        self.select(std::iter::repeat_n(row, times))
+    }
+
+    /// A batch of some of the rows, with all contexts.
+    pub fn select(&self, rows: impl Iterator<Item = usize>) -> Batch<T> {
         let mut batch = Batch::new();
         if let ContextShape::Features(width) = self.flow.shape().context {
             for features in self.features.chunks(width) {
                 batch.push_features(features);
             }
         }
-        for _ in 0..times {
+        for row in rows {
             batch.push(self.batch.active(row), self.contexts[row]);
         }
         batch

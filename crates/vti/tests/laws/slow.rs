@@ -177,7 +177,7 @@ impl SlowFlow {
                     let rho = self.get(&format!("{name}.rho"));
                     (0..max_dim).map(|i| affine(rho, s.min_scale, i < dim, x[i])).collect()
                 }
-                LayerSettings::Reverse => {
+                LayerSettings::Reverse {} => {
                     reversals += 1;
                     x[..dim].reverse();
                     continue;

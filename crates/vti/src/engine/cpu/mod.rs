@@ -36,7 +36,9 @@ const WORTH_A_THREAD: usize = 200_000;
 /// let engine = CpuEngine::<f64>::new(2)?;
 /// let mut buffer = engine.buffer(3);
 /// engine.write(&[3.0, 0.0, 4.0], &mut buffer);
-/// assert_eq!(engine.squared_norm(&buffer), 25.0);
+/// let mut back = [0.0; 3];
+/// engine.read(&buffer, &mut back);
+/// assert_eq!(back, [3.0, 0.0, 4.0]);
 /// # Ok::<(), vti::engine::cpu::ThreadError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -59,6 +61,10 @@ pub struct ThreadError {
 impl<T: Real> CpuEngine<T> {
     /// An engine on `threads` threads, the caller's included. Clones share them.
     pub fn new(threads: usize) -> Result<Self, ThreadError> {
+        const MOST: usize = 1024;
+        if threads > MOST {
+            return Err(ThreadError { threads, reason: format!("at most {MOST} are supported") });
+        }
         let team = match threads {
             0 | 1 => None,
             _ => Some(Team::new(threads).map_err(|error| ThreadError { threads, reason: error.to_string() })?),
@@ -72,9 +78,11 @@ impl<T: Real> CpuEngine<T> {
         Self { team: None, instructions: Instructions::detect(), precision: std::marker::PhantomData }
     }
 
-    /// The same engine restricted to other instructions: what tests compare with one another.
+    /// The same engine restricted to other instructions, if this machine has them: what tests compare with one another.
     pub fn with_instructions(mut self, instructions: Instructions) -> Self {
-        self.instructions = instructions;
+        if Instructions::available().contains(&instructions) {
+            self.instructions = instructions;
+        }
         self
     }
 
@@ -421,8 +429,8 @@ impl<T: Real> Engine for CpuEngine<T> {
         optimiser::add(self, from, to);
     }
 
-    fn squared_norm(&self, buffer: &CpuBuffer<T>) -> f64 {
-        optimiser::squared_norm(self, buffer)
+    fn len(&self, buffer: &CpuBuffer<T>) -> usize {
+        (**buffer).len()
     }
 
     fn adamw(
@@ -431,8 +439,8 @@ impl<T: Real> Engine for CpuEngine<T> {
         gradient: &CpuBuffer<T>,
         (first, second): (&mut CpuBuffer<T>, &mut CpuBuffer<T>),
         parameters: &mut CpuBuffer<T>,
-    ) {
-        optimiser::adamw(self, step, gradient, first, second, parameters);
+    ) -> f64 {
+        optimiser::adamw(self, step, gradient, first, second, parameters)
     }
 
     fn for_each_lane<L: Send>(&self, lanes: &mut [L], work: impl Fn(usize, &mut L) + Sync + Send) {
@@ -444,8 +452,10 @@ impl<T: Real> Engine for CpuEngine<T> {
         // and keeps a lane's rows in its core's caches; lanes of fewer rows would read the weights too often, and the
         // gradients of large networks would cost too much memory.
         const LANE: usize = 8 * TILE;
+        const LANES: usize = 16;
         const SMALL: usize = 1 << 22;
-        if parameters <= SMALL { rows.min(LANE) } else { rows }
+        let share = rows.div_ceil(LANES).next_multiple_of(TILE).max(LANE);
+        if parameters <= SMALL { rows.min(share) } else { rows }
     }
 
     fn row_grain(&self) -> usize {

@@ -31,7 +31,7 @@ fn chunk<T>(slice: &[T], index: usize, len: usize) -> &[T] {
     &slice[index * len..slice.len().min((index + 1) * len)]
 }
 
-pub(super) fn squared_norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
+fn squared_norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
     // A fixed number of partial sums: their order of addition is the same for any number of threads.
     const PARTS: usize = 64;
     let mut parts = [0.0; PARTS];
@@ -52,6 +52,8 @@ pub(super) fn add<T: Real>(engine: &CpuEngine<T>, from: &[T], to: &mut [T]) {
 
 struct AdamW<'a, T> {
     step: &'a AdamWStep,
+    /// What the gradient is multiplied with first.
+    scale: f64,
     gradient: &'a [T],
     first: &'a mut [T],
     second: &'a mut [T],
@@ -64,15 +66,17 @@ impl<T: Real> Kernel<T> for AdamW<'_, T> {
     #[inline(always)]
     fn run<V: Vector<T>>(self) {
         let number = T::from_f64;
-        let AdamWStep { rate, beta1, beta2, epsilon, weight_decay, gradient_scale, bias1, bias2 } = *self.step;
-        let (b1, b2, scale) = (number(beta1), number(beta2), number(gradient_scale));
+        let AdamWStep { rate, beta1, beta2, epsilon, weight_decay, bias1, bias2, .. } = *self.step;
+        let (b1, b2, scale) = (number(beta1), number(beta2), number(self.scale));
         let (c1, c2) = (number(1.0 - beta1), number(1.0 - beta2));
         let keep = number(1.0 - rate * weight_decay);
         let (rate, root, epsilon) = (number(-rate / bias1), number(1.0 / bias2), number(epsilon));
         let moments = self.first.iter_mut().zip(self.second.iter_mut());
         for ((p, &g), (m, v)) in self.parameters.iter_mut().zip(self.gradient).zip(moments) {
             let g = g * scale;
-            *m = (*m).mul_add(b1, g * c1);
+            // A moment that only decays would end, and stay, among the subnormal numbers, where arithmetic is slow.
+            let moment = (*m).mul_add(b1, g * c1);
+            *m = if moment.abs() < T::MIN_POSITIVE { T::ZERO } else { moment };
             *v = (*v).mul_add(b2, g * g * c2);
             *p = (*p).mul_add(keep, rate * *m / ((*v * root).sqrt() + epsilon));
         }
@@ -86,10 +90,16 @@ pub(super) fn adamw<T: Real>(
     first: &mut [T],
     second: &mut [T],
     parameters: &mut [T],
-) {
+) -> f64 {
+    let norm = squared_norm(engine, gradient).sqrt();
+    if !norm.is_finite() {
+        return norm;
+    }
+    let scale = if norm > step.clip_norm { step.clip_norm / norm } else { 1.0 };
     let team = engine.team_for(4 * parameters.len());
     let moments = (Chunks::new(first, CHUNK), Chunks::new(second, CHUNK));
     for_each(team, (Chunks::new(parameters, CHUNK), moments), usize::MAX, |index, (parameters, (first, second))| {
-        engine.run(AdamW { step, gradient: chunk(gradient, index, CHUNK), first, second, parameters });
+        engine.run(AdamW { step, scale, gradient: chunk(gradient, index, CHUNK), first, second, parameters });
     });
+    norm
 }

@@ -212,6 +212,7 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
         }
         let weights = &parameters[linear.weight..linear.bias];
         let bias = &parameters[linear.bias..][..linear.stairs.outputs()];
+        assert!(weights.len() == bias.len() * inputs);
         assert!(units.end <= bias.len() && units.end * TILE <= output.to.len());
         assert!(linear.stairs.prefix(units.end - 1) * TILE <= input.len());
         assert!(output.copy.as_ref().is_none_or(|copy| units.end * TILE <= copy.len()));
@@ -284,6 +285,7 @@ impl<T: Real> Kernel<T> for InputGradient<'_, T> {
         let Self { linear, parameters, outputs, inputs, gradient, to, accumulate, gate } = self;
         let stride = linear.stairs.inputs();
         let weights = &parameters[linear.weight..linear.bias];
+        assert!(weights.len() == linear.stairs.outputs() * stride);
         assert!(outputs <= linear.stairs.outputs() && outputs * TILE <= gradient.len());
         assert!(inputs <= stride && inputs * TILE <= to.len());
         assert!(gate.is_none_or(|gate| inputs * TILE <= gate.len()));
@@ -339,7 +341,7 @@ pub(super) struct WeightGradient<'a, T> {
     pub bias: &'a mut [T],
 }
 
-/// Copies a block into the staircase part of dW and leaves the rest 0.
+/// Copies a block into the staircase part of dW.
 struct FinishWeightGradient<'a, T> {
     rows: &'a mut [T],
     inputs: usize,
@@ -409,7 +411,9 @@ impl<T: Real> Kernel<T> for WeightGradient<'_, T> {
             }
             column += panel;
         }
-        for (bias, output) in bias.iter_mut().zip(outputs) {
+        for (bias, output) in bias.iter_mut().zip(outputs.clone()) {
+            let row = &mut weights[(output - outputs.start) * inputs..][..inputs];
+            row[stairs.prefix(output)..].fill(T::ZERO);
             let mut sums = [T::ZERO; 16];
             for tile in 0..tiles {
                 for sixteen in gradient[(tile * gradient_features + output) * TILE..][..TILE].chunks_exact(16) {

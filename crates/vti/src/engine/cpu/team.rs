@@ -101,8 +101,8 @@ impl Team {
         region.count.store(count, Ordering::SeqCst);
         region.panicked.store(false, Ordering::SeqCst);
         region.open.store(true, Ordering::SeqCst);
-        // Closes the region and waits for helpers on every way out, unwinding included.
-        let closing = Closing(region);
+        // On every way out, unwinding included.
+        let closing = Closing { region, shared: &self.shared };
         self.shared.opened.fetch_add(1, Ordering::SeqCst);
         if self.shared.sleeping.load(Ordering::SeqCst) > 0 {
             let _guard = self.shared.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,14 +129,21 @@ impl Drop for Team {
     }
 }
 
-struct Closing<'a>(&'a Region);
+/// Closes a region and waits until its helpers have left, helping elsewhere meanwhile.
+struct Closing<'a> {
+    region: &'a Region,
+    shared: &'a Shared,
+}
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        let region = self.0;
+        let region = self.region;
         region.open.store(false, Ordering::SeqCst);
         let mut looks = 0u32;
         while region.helpers.load(Ordering::SeqCst) > 0 {
+            if !std::thread::panicking() && self.shared.regions.iter().any(Region::help) {
+                continue;
+            }
             looks += 1;
             // Give way where there are more threads than cores.
             if looks.is_multiple_of(1024) { std::thread::yield_now() } else { std::hint::spin_loop() }
