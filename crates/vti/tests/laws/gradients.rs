@@ -1,0 +1,220 @@
+//! Gradients, of small batches and large ones, in new workspaces and used ones.
+
+use vti::engine::{CpuEngine, Engine};
+use vti::flow::{Batch, ContextShape, Passes, Workspace};
+use vti::random::{Purpose, Stream};
+
+use crate::cases::{Case, Setup, table};
+use crate::{for_all, max_error, slow};
+
+/// A function of all outputs of a flow, with its derivatives: Σ weights·(θ, θ²/2, log-det).
+struct Probe {
+    theta: Vec<f64>,
+    square: Vec<f64>,
+    log_det: Vec<f64>,
+}
+
+impl Probe {
+    fn new(rows: usize, d: usize, seed: u64) -> Self {
+        let mut stream = Stream::new(seed, Purpose::Other(3), 0, 0);
+        let mut draw = |n: usize| (0..n).map(|_| stream.normal()).collect::<Vec<f64>>();
+        Self { theta: draw(rows * d), square: draw(rows * d), log_det: draw(rows) }
+    }
+
+    fn value(&self, setup: &Setup<f64>, batch: &Batch<f64>, parameters: &[f64], z: &[f64]) -> f64 {
+        let engine = &setup.engine;
+        let mut work = setup.workspace(batch, Passes::Evaluation);
+        work.write_z(engine, z).unwrap();
+        let mut buffer = engine.buffer(parameters.len());
+        engine.write(parameters, &mut buffer);
+        setup.flow.forward(engine, &buffer, &mut work).unwrap();
+        let (mut theta, mut log_det) = (vec![0.0; z.len()], vec![0.0; batch.rows()]);
+        work.read_theta(engine, &mut theta, &mut log_det).unwrap();
+        let sum: f64 = theta.iter().zip(&self.theta).zip(&self.square).map(|((t, a), b)| a * t + 0.5 * b * t * t).sum();
+        sum + log_det.iter().zip(&self.log_det).map(|(l, c)| c * l).sum::<f64>()
+    }
+}
+
+/// Gradients with respect to parameters, inputs and features agree with central differences.
+#[test]
+fn gradients_agree_with_central_differences() {
+    for_all(|case, seed| {
+        let rows = 9;
+        let setup = Setup::<f64>::new(case, rows, seed);
+        let (engine, d) = (&setup.engine, setup.max_dim());
+        let probe = Probe::new(rows, d, seed);
+        let z = setup.left_align(&setup.z);
+        let mut work = setup.workspace(&setup.batch, Passes::Training);
+        work.write_z(engine, &z).unwrap();
+        let parameters = setup.device_parameters();
+        setup.flow.forward(engine, &parameters, &mut work).unwrap();
+        let (mut theta, mut log_det) = (vec![0.0; z.len()], vec![0.0; rows]);
+        work.read_theta(engine, &mut theta, &mut log_det).unwrap();
+        let d_theta: Vec<f64> = (0..z.len()).map(|i| probe.theta[i] + probe.square[i] * theta[i]).collect();
+        work.write_gradients(engine, &d_theta, &probe.log_det).unwrap();
+        let mut gradient = engine.buffer(setup.parameters.len());
+        setup.flow.backward(engine, &parameters, &mut work, &mut gradient).unwrap();
+        let mut found = vec![0.0; setup.parameters.len()];
+        engine.read(&gradient, &mut found);
+        let mut found_z = vec![0.0; z.len()];
+        work.read_z_gradient(engine, &mut found_z).unwrap();
+        let mut found_features = vec![0.0; setup.features.len()];
+        work.read_feature_gradient(engine, &mut found_features).unwrap();
+
+        let step = 1e-5;
+        let check = |what: &str, index: usize, found: f64, value: &dyn Fn(f64) -> f64| {
+            let difference = |step: f64| (value(step) - value(-step)) / (2.0 * step);
+            let close = |numeric: f64| (numeric - found).abs() < 2e-5 * (1.0 + numeric.abs().max(found.abs()));
+            // A rectifier's corner inside the step spoils a difference; a shorter step then tells.
+            let numeric = difference(step);
+            assert!(
+                close(numeric) || close(difference(step / 30.0)),
+                "{}: {what} {index}: {found} ≠ {numeric}",
+                case.name
+            );
+        };
+        let masks = slow::masks(&setup.settings, setup.flow.shape(), setup.flow.tensors());
+        let mut stream = Stream::new(seed, Purpose::Other(4), 0, 0);
+        for index in 0..found.len() {
+            if !masks[index] {
+                assert_eq!(found[index], 0.0, "{}: masked parameter {index}", case.name);
+            } else if found.len() < 60 || stream.below(found.len() as u64) < 60 {
+                check("parameter", index, found[index], &|step| {
+                    let mut moved = setup.parameters.clone();
+                    moved[index] += step;
+                    probe.value(&setup, &setup.batch, &moved, &z)
+                });
+            }
+        }
+        for row in 0..rows {
+            for i in 0..setup.batch.active(row).len() {
+                let index = row * d + i;
+                check("z", index, found_z[index], &|step| {
+                    let mut moved = z.clone();
+                    moved[index] += step;
+                    probe.value(&setup, &setup.batch, &setup.parameters, &moved)
+                });
+            }
+        }
+        if let ContextShape::Features(width) = setup.flow.shape().context {
+            for index in 0..found_features.len() {
+                check("feature", index, found_features[index], &|step| {
+                    let mut moved = setup.features.clone();
+                    moved[index] += step;
+                    let mut batch = Batch::new();
+                    moved.chunks(width).for_each(|features| _ = batch.push_features(features));
+                    (0..rows).for_each(|row| batch.push(setup.batch.active(row), setup.contexts[row]));
+                    probe.value(&setup, &batch, &setup.parameters, &z)
+                });
+            }
+        }
+    });
+}
+
+/// All a training pass finds: θ, log-determinants and gradients with respect to parameters, z and features.
+struct Found {
+    theta: Vec<f64>,
+    log_det: Vec<f64>,
+    parameters: Vec<f64>,
+    z: Vec<f64>,
+    features: Vec<f64>,
+}
+
+/// A pass over rows `rows` of the setup, with the probe's derivatives, in a given workspace.
+fn training_pass(
+    setup: &Setup<f64>,
+    probe: &Probe,
+    rows: std::ops::Range<usize>,
+    work: &mut Workspace<CpuEngine<f64>>,
+) -> Found {
+    let (engine, d) = (&setup.engine, setup.max_dim());
+    let z = &setup.left_align(&setup.z)[rows.start * d..rows.end * d];
+    work.set_batch(engine, &setup.select(rows.clone())).unwrap();
+    work.write_z(engine, z).unwrap();
+    let parameters = setup.device_parameters();
+    setup.flow.forward(engine, &parameters, work).unwrap();
+    let mut found = Found {
+        theta: vec![0.0; z.len()],
+        log_det: vec![0.0; rows.len()],
+        parameters: vec![0.0; setup.parameters.len()],
+        z: vec![0.0; z.len()],
+        features: vec![0.0; setup.features.len()],
+    };
+    work.read_theta(engine, &mut found.theta, &mut found.log_det).unwrap();
+    let places = rows.start * d..rows.end * d;
+    let weights = probe.theta[places.clone()].iter().zip(&probe.square[places]);
+    let d_theta: Vec<f64> = weights.zip(&found.theta).map(|((a, b), theta)| a + b * theta).collect();
+    work.write_gradients(engine, &d_theta, &probe.log_det[rows]).unwrap();
+    // What was in the buffer before must not matter.
+    let mut gradient = engine.buffer(setup.parameters.len());
+    engine.write(&vec![f64::NAN; setup.parameters.len()], &mut gradient);
+    setup.flow.backward(engine, &parameters, work, &mut gradient).unwrap();
+    engine.read(&gradient, &mut found.parameters);
+    work.read_z_gradient(engine, &mut found.z).unwrap();
+    work.read_feature_gradient(engine, &mut found.features).unwrap();
+    found
+}
+
+fn close(found: &[f64], expected: &[f64], what: &str) {
+    let error = max_error(found, expected.iter().copied());
+    assert!(found.len() == expected.len() && error < 1e-9, "{what} off by {error}");
+}
+
+/// A batch of several lanes and many tiles of contexts gives what small batches give, one after another.
+#[test]
+fn large_batches_are_sums_of_small_ones() {
+    let rows = 1_100;
+    let wanted = |case: &Case| case.shape.max_dim == 19 && case.has_conditioner();
+    for case in table().iter().filter(|case| wanted(case)) {
+        for own_contexts in [true, false] {
+            // A context for every row, or 300 of which some are shared by rows of different dimension.
+            let choose = |stream: &mut Stream, count: u64, row: usize| match case.shape.context {
+                ContextShape::Features(_) if own_contexts => row as u32,
+                _ => stream.below(count) as u32,
+            };
+            let contexts = if own_contexts { rows } else { 300 };
+            let setup = Setup::<f64>::with_contexts(case, rows, 23, contexts, choose);
+            let probe = Probe::new(rows, setup.max_dim(), 7);
+            let mut work = setup.flow.workspace(&setup.engine, rows, Passes::Training);
+            let whole = training_pass(&setup, &probe, 0..rows, &mut work);
+            let mut sum =
+                Found { theta: vec![], log_det: vec![], z: vec![], ..training_pass(&setup, &probe, 0..0, &mut work) };
+            let mut small = setup.flow.workspace(&setup.engine, 50, Passes::Training);
+            for start in (0..rows).step_by(50) {
+                let part = training_pass(&setup, &probe, start..start + 50, &mut small);
+                sum.theta.extend(part.theta);
+                sum.log_det.extend(part.log_det);
+                sum.z.extend(part.z);
+                let totals = [(&mut sum.parameters, part.parameters), (&mut sum.features, part.features)];
+                for (sum, part) in totals {
+                    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+                }
+            }
+            let name = &case.name;
+            close(&whole.theta, &sum.theta, &format!("{name}: θ"));
+            close(&whole.log_det, &sum.log_det, &format!("{name}: log-det"));
+            close(&whole.z, &sum.z, &format!("{name}: dz"));
+            close(&whole.parameters, &sum.parameters, &format!("{name}: dφ"));
+            close(&whole.features, &sum.features, &format!("{name}: d features"));
+            let moved = |values: &[f64]| values.iter().filter(|&&value| value != 0.0).count() > values.len() / 4;
+            assert!(moved(&whole.parameters) && (setup.features.is_empty() || moved(&whole.features)), "{name}");
+        }
+    }
+}
+
+/// A workspace forgets the batch before: results are those of a fresh one, bit for bit.
+#[test]
+fn workspaces_can_be_used_again() {
+    for case in table().iter().filter(|case| case.shape.max_dim == 5) {
+        let setup = Setup::<f64>::new(case, 700, 31);
+        let probe = Probe::new(700, 5, 8);
+        let mut used = setup.flow.workspace(&setup.engine, 700, Passes::Training);
+        for rows in [0..700, 3..10, 100..250, 0..1, 0..0, 40..700] {
+            let mut fresh = setup.flow.workspace(&setup.engine, 700, Passes::Training);
+            let again = training_pass(&setup, &probe, rows.clone(), &mut used);
+            let first = training_pass(&setup, &probe, rows.clone(), &mut fresh);
+            let all = |found: Found| [found.theta, found.log_det, found.parameters, found.z, found.features].concat();
+            assert_eq!(all(again), all(first), "{}, rows {rows:?}", case.name);
+        }
+    }
+}
