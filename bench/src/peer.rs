@@ -29,7 +29,8 @@ impl Peer {
         let input = child.stdin.take().context("the peer has no input")?;
         let output = BufReader::new(child.stdout.take().context("the peer has no output")?);
         let mut peer = Self { child, input, output, version: String::new() };
-        peer.version = peer.answer("ready")?;
+        let ready: serde_json::Value = serde_json::from_str(&peer.answer("ready")?)?;
+        peer.version = ready["torch"].as_str().context("the peer has no version")?.to_owned();
         Ok(peer)
     }
 

@@ -1,6 +1,6 @@
 //! Values and gradients of small flows against PyTorch's automatic differentiation.
 //!
-//! `data/flow_by_pytorch.json` was written by `bench/peer/flow.py dump`; it holds parameters, inputs, outputs and gradients
+//! `data/flow_by_pytorch.json` was written by `bench/peer/oracle.py dump`; it holds parameters, inputs, outputs and gradients
 //! of the loss `mean(½|θ|² − log-det)` in double precision.
 
 #![allow(missing_docs, clippy::unwrap_used)]

@@ -7,6 +7,7 @@ mod cases;
 mod cosmic;
 mod gradients;
 mod robustness;
+mod second_engine;
 mod slow;
 
 use cases::{Case, table};

@@ -203,7 +203,7 @@ fn combine(active: bool, rho: f64, static_point: f64) -> f64 {
     (1.0 - c) * static_point + c * rho
 }
 
-fn affine(rho: &[f64], min_scale: f64, active: bool, x: f64) -> (f64, f64) {
+pub fn affine(rho: &[f64], min_scale: f64, active: bool, x: f64) -> (f64, f64) {
     let shift = combine(active, rho[0], 0.0);
     let scale = combine(active, positive(rho[1], min_scale), 1.0);
     (shift + scale * x, scale.ln())
@@ -216,7 +216,7 @@ fn softmax(raw: &[f64], minimum: f64) -> Vec<f64> {
 }
 
 /// Durkan et al. 2019, equations 4 and 5, between a logistic function and its inverse.
-fn spline(rho: &[f64], bins: usize, mins: (f64, f64, f64), active: bool, x: f64) -> (f64, f64) {
+pub fn spline(rho: &[f64], bins: usize, mins: (f64, f64, f64), active: bool, x: f64) -> (f64, f64) {
     let even = 1.0 / bins as f64;
     let pick = |values: Vec<f64>, fixed: f64| -> Vec<f64> {
         values.into_iter().map(|value| combine(active, value, fixed)).collect()
