@@ -121,71 +121,85 @@ impl<E: Engine> Workspace<E> {
         batch.check(self.shape, self.capacity)?;
         self.forward_done = false;
         self.batch.clone_from_within_capacity(batch);
+        self.sort_rows();
+        let mut lanes = std::mem::take(&mut self.lanes);
+        let (grain, turns) = (engine.row_grain(), lanes.len());
+        for (turn, lane) in lanes.iter_mut().enumerate() {
+            // Lanes take turns at groups of rows, so that each gets its share of large and small models.
+            self.lane_order.clear();
+            let groups = self.order.chunks(grain).skip(turn).step_by(turns);
+            groups.for_each(|group| self.lane_order.extend_from_slice(group));
+            self.number_contexts(grain);
+            self.set_lane(engine, lane);
+        }
+        self.lanes = lanes;
+        Ok(())
+    }
+
+    /// Largest dimension first, and rows of one model side by side: lanes then share few contexts.
+    fn sort_rows(&mut self) {
         let batch = &self.batch;
         self.order.clear();
         self.order.extend(0..batch.rows() as u32);
-        // Rows of one model side by side: lanes then share few contexts.
         let key = |row: u32| (Reverse(batch.dims[row as usize]), batch.contexts[row as usize], row);
         self.order.sort_unstable_by_key(|&row| key(row));
-        if batch.feature_rows() > self.context_dims.len() {
-            self.context_dims.resize(batch.feature_rows(), 0);
-            self.slot_of.resize(batch.feature_rows(), u32::MAX);
-            self.identity = (0..batch.feature_rows() as u32).collect();
+    }
+
+    /// Numbers the distinct contexts of the lane's rows in the order in which they come.
+    fn number_contexts(&mut self, grain: usize) {
+        self.used.clear();
+        if !self.per_context {
+            return;
         }
-        // Lanes take turns at groups of rows, so that each gets its share of large and small models.
-        let (grain, lanes) = (engine.row_grain(), self.lanes.len());
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
-            self.lane_order.clear();
-            let groups = self.order.chunks(grain).skip(index).step_by(lanes);
-            groups.for_each(|group| self.lane_order.extend_from_slice(group));
-            let order = self.lane_order.as_slice();
-            self.used.clear();
-            if self.per_context {
-                for (place, &row) in order.iter().enumerate() {
-                    let context = batch.contexts[row as usize];
-                    // Rows are computed in groups, as far as the largest of each group needs.
-                    let largest = order[place / grain * grain];
-                    let slot = &mut self.slot_of[context as usize];
-                    if *slot == u32::MAX {
-                        // Rows come largest first, so the first group that uses a context needs most of it.
-                        *slot = self.used.len() as u32;
-                        self.context_dims[context as usize] = batch.dims[largest as usize];
-                        self.used.push(context);
-                    }
-                    self.slots[row as usize] = *slot;
-                }
-                for &context in &self.used {
-                    self.slot_of[context as usize] = u32::MAX;
-                }
+        let contexts = self.batch.feature_rows().max(self.slot_of.len());
+        self.context_dims.resize(contexts, 0);
+        self.slot_of.resize(contexts, u32::MAX);
+        self.identity.extend(self.identity.len() as u32..contexts as u32);
+        for (place, &row) in self.lane_order.iter().enumerate() {
+            let context = self.batch.contexts[row as usize];
+            let slot = &mut self.slot_of[context as usize];
+            if *slot == u32::MAX {
+                // Rows are computed in groups, as far as the largest of each needs, and come largest first: the first
+                // group that uses a context needs most of it.
+                let largest = self.lane_order[place / grain * grain];
+                *slot = self.used.len() as u32;
+                self.context_dims[context as usize] = self.batch.dims[largest as usize];
+                self.used.push(context);
             }
-            lane.max_dim = order.first().map_or(0, |&row| batch.dims[row as usize] as usize);
-            let (active, starts) = (batch.active.as_slice(), batch.starts.as_slice());
-            let (contexts, slots) = (batch.contexts.as_slice(), self.slots.as_slice());
-            let plan = RowPlan {
-                order,
-                dims: &batch.dims,
-                contexts,
-                slots,
-                active,
-                starts,
-                needs_active: self.per_coordinate,
-            };
-            engine.set_rows(&mut lane.rows, plan);
-            let plan = RowPlan {
-                order: &self.used,
-                dims: &self.context_dims,
-                contexts: &self.identity,
-                slots: &self.identity,
-                active: &[],
-                starts: &[],
-                needs_active: false,
-            };
-            engine.set_rows(&mut lane.contexts, plan);
-            if let ContextShape::Features(stride) = self.shape.context {
-                engine.import(&lane.contexts, &batch.features, Placement::Whole { stride }, &mut lane.features);
-            }
+            self.slots[row as usize] = *slot;
         }
-        Ok(())
+        for &context in &self.used {
+            self.slot_of[context as usize] = u32::MAX;
+        }
+    }
+
+    /// Tells a lane its rows and their contexts.
+    fn set_lane(&self, engine: &E, lane: &mut Lane<E>) {
+        let Self { batch, lane_order, .. } = self;
+        lane.max_dim = lane_order.first().map_or(0, |&row| batch.dims[row as usize] as usize);
+        let rows = RowPlan {
+            order: lane_order,
+            dims: &batch.dims,
+            contexts: &batch.contexts,
+            slots: &self.slots,
+            active: &batch.active,
+            starts: &batch.starts,
+            needs_active: self.per_coordinate,
+        };
+        engine.set_rows(&mut lane.rows, rows);
+        let contexts = RowPlan {
+            order: &self.used,
+            dims: &self.context_dims,
+            contexts: &self.identity,
+            slots: &self.identity,
+            active: &[],
+            starts: &[],
+            needs_active: false,
+        };
+        engine.set_rows(&mut lane.contexts, contexts);
+        if let ContextShape::Features(stride) = self.shape.context {
+            engine.import(&lane.contexts, &batch.features, Placement::Whole { stride }, &mut lane.features);
+        }
     }
 
     fn left_aligned(&self) -> Placement<'static> {

@@ -42,13 +42,21 @@ fn forward_agrees_with_the_obvious_implementation() {
 #[test]
 fn inverse_undoes_forward() {
     fn law<T: Real>(case: &Case, seed: u64, tolerance: f64) {
-        let setup = Setup::<T>::new(case, ROWS, seed);
-        let (theta, log_det) = setup.forward(&setup.batch, &setup.z);
-        let (z, inverse_log_det) = setup.inverse(&setup.batch, &setup.left_align(&theta));
-        let error = max_error(&z, setup.left_align(&setup.z).iter().map(|x| x.to_f64()));
-        let det_error = max_error(&inverse_log_det, log_det.iter().map(|x| x.to_f64()));
-        assert!(error < tolerance, "{}, {}: z off by {error}", case.name, T::NAME);
-        assert!(det_error < tolerance, "{}, {}: log-det off by {det_error}", case.name, T::NAME);
+        // As usual and, where only splines act, far out in their tails. Affine layers are ill-conditioned there, and
+        // conditioners with inputs that large are too for single precision.
+        let tails = case.has_only_splines() && T::NAME == "f64";
+        let scales: &[f64] = if tails { &[1.0, 60.0] } else { &[1.0] };
+        for &scale in scales {
+            let mut setup = Setup::<T>::new(case, ROWS, seed);
+            setup.z.iter_mut().for_each(|z| *z *= T::from_f64(scale));
+            let (theta, log_det) = setup.forward(&setup.batch, &setup.z);
+            let (z, inverse_log_det) = setup.inverse(&setup.batch, &setup.left_align(&theta));
+            let error = max_error(&z, setup.left_align(&setup.z).iter().map(|x| x.to_f64()));
+            let det_error = max_error(&inverse_log_det, log_det.iter().map(|x| x.to_f64()));
+            let name = &case.name;
+            assert!(error < tolerance, "{name}, {}, scale {scale}: z off by {error}", T::NAME);
+            assert!(det_error < tolerance, "{name}, {}, scale {scale}: log-det off by {det_error}", T::NAME);
+        }
     }
     for_all(|case, seed| {
         law::<f64>(case, seed, if case.has_spline() { 1e-6 } else { 1e-10 });

@@ -25,6 +25,12 @@ impl Case {
         self.settings.layers.iter().any(|layer| matches!(layer, LayerSettings::Spline(_)))
     }
 
+    /// Whether splines are the only layers that depend on z or the context.
+    pub fn has_only_splines(&self) -> bool {
+        let other = |layer: &LayerSettings| matches!(layer, LayerSettings::Affine(_) | LayerSettings::Diagonal(_));
+        self.has_spline() && !self.settings.layers.iter().any(other)
+    }
+
     /// Whether there is an autoregressive layer.
     pub fn has_conditioner(&self) -> bool {
         self.has_spline() || self.settings.layers.iter().any(|layer| matches!(layer, LayerSettings::Affine(_)))
