@@ -157,6 +157,14 @@ fn nothing_to_do_is_done() {
 }
 
 #[test]
+fn too_many_threads_are_refused() {
+    let error = CpuEngine::<f32>::new(usize::MAX).unwrap_err();
+    assert_eq!(error.to_string(), format!("could not start {} threads: at most 1024 are supported", usize::MAX));
+    assert_eq!(CpuEngine::<f32>::new(0).unwrap().threads(), 1);
+    assert_eq!(CpuEngine::<f32>::new(3).unwrap().threads(), 3);
+}
+
+#[test]
 fn gradients_need_a_forward_pass_of_their_own() {
     let flow = Flow::new(&FlowSettings::affine(1, 1, 4), SHAPE).unwrap();
     let other = Flow::new(&FlowSettings::affine(1, 1, 5), SHAPE).unwrap();

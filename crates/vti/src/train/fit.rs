@@ -13,6 +13,32 @@ use crate::random::{Purpose, Stream};
 ///
 /// The mean of `−log h` over z is a lower bound of the model's log evidence `log Z_m`, and equal to it when
 /// `q_φ(θ | m)` is the posterior.
+///
+/// ```
+/// use vti::engine::CpuEngine;
+/// use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape};
+/// use vti::train::{AdamWSettings, FlowFit};
+///
+/// // One model with one parameter, whose posterior is N(2, ½²) and whose evidence is e³.
+/// let shape = FlowShape { max_dim: 1, context: ContextShape::Symbols(1) };
+/// let flow = Flow::new(&FlowSettings::affine(1, 0, 4), shape)?;
+/// let mut log_target = |_row: usize, theta: &[f64], gradient: &mut [f64]| {
+///     let e = (theta[0] - 2.0) / 0.5;
+///     gradient[0] = -e / 0.5;
+///     3.0 - 0.5 * e * e - 0.5f64.ln() - 0.5 * std::f64::consts::TAU.ln()
+/// };
+/// let engine = CpuEngine::<f64>::single();
+/// let mut batch = Batch::new();
+/// (0..64).for_each(|_| batch.push(&[0], 0));
+/// let mut fit = FlowFit::new(&flow, &engine, 64, 1, AdamWSettings::default())?;
+/// for step in 0..600 {
+///     fit.step(&batch, 0.03 * (1.0 - f64::from(step) / 600.0), &mut log_target)?;
+/// }
+/// let log_h = fit.evaluate(&batch, &mut log_target)?;
+/// let bound = -log_h.iter().sum::<f64>() / 64.0;
+/// assert!((bound - 3.0).abs() < 0.01); // the log evidence
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct FlowFit<'a, E: Engine> {
     flow: &'a Flow,
     engine: &'a E,

@@ -54,6 +54,19 @@ impl AdamWSettings {
 }
 
 /// The optimiser's state: two moments per parameter and the number of updates so far.
+///
+/// ```
+/// use vti::engine::{CpuEngine, Engine};
+/// use vti::train::{AdamW, AdamWSettings};
+///
+/// let engine = CpuEngine::<f64>::single();
+/// let (mut parameters, mut gradient) = (engine.buffer(1), engine.buffer(1));
+/// let mut optimiser = AdamW::new(&engine, 1, AdamWSettings::default())?;
+/// engine.write(&[4.0], &mut gradient);
+/// let norm = optimiser.update(&engine, 0.1, &gradient, &mut parameters);
+/// assert_eq!(norm, 4.0);
+/// # Ok::<(), vti::train::OptimiserError>(())
+/// ```
 pub struct AdamW<E: Engine> {
     settings: AdamWSettings,
     first: E::Buffer,
