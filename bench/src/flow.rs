@@ -319,11 +319,11 @@ fn words(options: &Options, peer: &mut Option<Peer>, report: &mut Report) -> Res
     for _ in 0..if options.quick { 3 } else { 9 } {
         for _ in 0..5 {
             let start = Instant::now();
-            words.sample(&engine, &parameters, &mut work);
+            words.sample(&engine, &parameters, &mut work)?;
             fast.push(start.elapsed().as_secs_f64());
         }
         let start = Instant::now();
-        words.sample_by_full_passes(&engine, &parameters, &mut work);
+        words.sample_by_full_passes(&engine, &parameters, &mut work)?;
         slow.push(start.elapsed().as_secs_f64());
         if let Some(peer) = peer {
             theirs.extend(peer.step("made-sample", 1)?);

@@ -185,13 +185,20 @@ fn gradients_need_a_forward_pass_of_their_own() {
     evaluation.set_batch(&engine, &batch).unwrap();
     flow.forward(&engine, &parameters, &mut evaluation).unwrap();
     assert_eq!(flow.backward(&engine, &parameters, &mut evaluation, &mut gradient), Err(FlowError::NoForwardPass));
+    assert_eq!(evaluation.write_gradients(&engine, &[0.0; 4], &[0.0]), Err(FlowError::NoForwardPass));
+    assert_eq!(evaluation.read_z_gradient(&engine, &mut [0.0; 4]), Err(FlowError::NoForwardPass));
+
+    // New z make the pass before useless.
+    flow.forward(&engine, &parameters, &mut work).unwrap();
+    work.write_z(&engine, &[0.1; 4]).unwrap();
+    assert_eq!(flow.backward(&engine, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
 
     let (found, expected) = (flow.parameter_count(), other.parameter_count());
     let mixed = other.forward(&engine, &parameters, &mut work);
-    assert_eq!(mixed, Err(FlowError::OtherFlow { what: "workspace", found, expected }));
+    assert_eq!(mixed, Err(FlowError::OtherWorkspace));
     let mut work = other.workspace(&engine, 1, Passes::Training);
     let mixed = other.forward(&engine, &parameters, &mut work);
-    assert_eq!(mixed, Err(FlowError::OtherFlow { what: "parameters", found, expected }));
+    assert_eq!(mixed, Err(FlowError::Parameters { found, expected }));
 }
 
 #[test]

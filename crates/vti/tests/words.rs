@@ -42,9 +42,9 @@ fn draw<T: Real>(
     let uniforms: Vec<T> = (0..rows * arities.len()).map(|_| T::from_f64(stream.uniform())).collect();
     work.write_uniforms(&engine, &uniforms).unwrap();
     if incremental {
-        words.sample(&engine, &buffer, &mut work);
+        words.sample(&engine, &buffer, &mut work).unwrap();
     } else {
-        words.sample_by_full_passes(&engine, &buffer, &mut work);
+        words.sample_by_full_passes(&engine, &buffer, &mut work).unwrap();
     }
     let logits: usize = arities.iter().map(|&a| if a == 2 { 1 } else { usize::from(a) }).sum();
     let (mut drawn, mut log_prob) = (vec![0; rows * arities.len()], vec![T::ZERO; rows]);
@@ -129,4 +129,8 @@ fn impossible_words_are_refused() {
     assert_eq!(work.write_uniforms(&engine, &[0.0; 3]).unwrap_err(), short);
     assert!(work.read_words(&engine, &mut [0; 4], &mut [0.0; 1]).is_err());
     assert!(work.read_logits(&engine, &mut [0.0; 7]).is_err());
+    let other = Autoregressive::new(&[3, 2], &settings).unwrap();
+    assert_eq!(other.sample(&engine, &engine.buffer(other.parameter_count()), &mut work), Err(WordError::Other));
+    let mut work = other.workspace(&engine, 2);
+    assert_eq!(other.sample(&engine, &engine.buffer(3), &mut work), Err(WordError::Other));
 }

@@ -64,7 +64,7 @@ pub trait Engine: Send + Sync {
     fn set_rows(&self, rows: &mut Self::Rows, plan: RowPlan<'_>);
 
     /// Fills a matrix from row-major host memory, `at` saying where each row's coordinates stand; coordinates beyond a
-    /// row's dimension become 0.
+    /// row's dimension become 0 as far as any operation may look at them.
     fn import(&self, rows: &Self::Rows, from: &[Self::Real], at: Placement<'_>, to: &mut Self::Matrix);
     /// The reverse of [`Engine::import`]; host numbers that belong to no coordinate are left alone.
     fn export(&self, rows: &Self::Rows, from: &Self::Matrix, at: Placement<'_>, to: &mut [Self::Real]);
@@ -176,9 +176,17 @@ pub trait Engine: Send + Sync {
     fn choose(&self, rows: &Self::Rows, choice: Choice<'_, Self::Matrix>);
 
     /// `to += from`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
     fn add(&self, from: &Self::Buffer, to: &mut Self::Buffer);
     /// One AdamW update of `parameters` by `gradient`, scaled down to `step.clip_norm` first; returns the norm before. A
     /// gradient that is not finite changes nothing.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
     fn adamw(
         &self,
         step: &AdamWStep,
@@ -198,7 +206,7 @@ pub trait Engine: Send + Sync {
     fn lane_rows(&self, rows: usize, _parameters: usize) -> usize {
         rows
     }
-    /// How many neighbouring rows are computed together: lanes get whole groups of so many.
+    /// How many neighbouring rows are computed together, at least 1: lanes get whole groups of so many.
     fn row_grain(&self) -> usize {
         1
     }

@@ -25,7 +25,7 @@ pub(crate) enum Projection {
 }
 
 impl Projection {
-    /// A map to the units of `reach`, of which a context computes only what its largest row needs.
+    /// A map to the units of `reach`, of which a context computes only what the first group of rows that uses it needs.
     pub(crate) fn allocate(layout: &mut Layout, from: Encoded, reach: &Reach, max_dim: usize) -> Self {
         let width = reach.all();
         match from {
@@ -103,7 +103,7 @@ impl Projection {
 pub(crate) struct ContextCall<'a, E: Engine> {
     pub engine: &'a E,
     pub parameters: &'a E::Buffer,
-    /// The distinct contexts of the lane, as rows with the dimension of the largest row that looks them up.
+    /// The distinct contexts of the lane, as rows with the largest dimension in the first group of rows that uses them.
     pub rows: &'a E::Rows,
     /// Their dense vectors; without features where contexts are symbols.
     pub encoded: &'a E::Matrix,

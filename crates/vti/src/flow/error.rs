@@ -88,17 +88,18 @@ pub enum FlowError {
         /// Which of its features.
         feature: usize,
     },
-    /// Gradients were asked for without the forward pass they belong to.
-    #[error("a backward pass needs a workspace for training and a forward pass of its own")]
+    /// Gradients were asked for without a forward pass of their own, or of a workspace for evaluation.
+    #[error("gradients need a workspace for training and a forward pass of their own")]
     NoForwardPass,
-    /// A workspace or parameters of another flow.
-    #[error("the {what} belongs to another flow: it has {found} parameters, this one {expected}")]
-    OtherFlow {
-        /// What was passed in.
-        what: &'static str,
-        /// Parameters it is made for.
+    /// A workspace of another flow.
+    #[error("the workspace belongs to another flow")]
+    OtherWorkspace,
+    /// Parameters or gradients of another flow.
+    #[error("{found} parameters, but the flow has {expected}")]
+    Parameters {
+        /// How many there are.
         found: usize,
-        /// Parameters of this flow.
+        /// How many the flow has.
         expected: usize,
     },
     /// A target whose log density or gradient is infinite or not a number.

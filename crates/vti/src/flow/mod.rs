@@ -42,6 +42,8 @@ pub use parameters::Tensor;
 pub use settings::{AffineSettings, DiagonalSettings, FlowSettings, GlobalSettings, LayerSettings, SplineSettings};
 pub use workspace::{Passes, Workspace};
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use self::context::{ContextNet, Encoded};
 use self::layer::Layer;
 use self::parameters::Layout;
@@ -73,6 +75,8 @@ pub struct Flow {
     encoded: Encoded,
     layers: Vec<Layer>,
     layout: Layout,
+    /// Tells its workspaces from those of other flows.
+    fingerprint: u64,
 }
 
 impl Flow {
@@ -83,7 +87,8 @@ impl Flow {
             Self::new(settings, FlowShape { max_dim: 1, ..shape })?;
             let encoded = Encoded::from(shape.context);
             let (layers, layout) = (vec![Layer::Reverse], Layout::default());
-            return Ok(Self { shape, encoder: None, encoded, layers, layout });
+            let fingerprint = fingerprint(settings, shape);
+            return Ok(Self { shape, encoder: None, encoded, layers, layout, fingerprint });
         }
         let mut encoded = Encoded::from(shape.context);
         if matches!(encoded, Encoded::Symbols(0) | Encoded::Dense(0)) {
@@ -115,7 +120,8 @@ impl Flow {
         if reversed {
             layers.push(Layer::Reverse);
         }
-        Ok(Self { shape, encoder, encoded, layers, layout })
+        let fingerprint = fingerprint(settings, shape);
+        Ok(Self { shape, encoder, encoded, layers, layout, fingerprint })
     }
 
     /// What the flow is about.
@@ -156,7 +162,7 @@ impl Flow {
         parameters: &E::Buffer,
         work: &mut Workspace<E>,
     ) -> Result<(), FlowError> {
-        self.check(work.parameter_count(), engine.len(parameters))?;
+        self.check(work, engine.len(parameters))?;
         work.forward(self, engine, parameters);
         Ok(())
     }
@@ -170,7 +176,7 @@ impl Flow {
         parameters: &E::Buffer,
         work: &mut Workspace<E>,
     ) -> Result<(), FlowError> {
-        self.check(work.parameter_count(), engine.len(parameters))?;
+        self.check(work, engine.len(parameters))?;
         work.inverse(self, engine, parameters);
         Ok(())
     }
@@ -185,17 +191,24 @@ impl Flow {
         work: &mut Workspace<E>,
         gradient: &mut E::Buffer,
     ) -> Result<(), FlowError> {
-        self.check(work.parameter_count(), engine.len(parameters))?;
-        self.check(work.parameter_count(), engine.len(gradient))?;
+        self.check(work, engine.len(parameters))?;
+        self.check(work, engine.len(gradient))?;
         work.backward(self, engine, parameters, gradient)
     }
 
     /// Whether workspace and parameters are this flow's.
-    fn check(&self, workspace: usize, parameters: usize) -> Result<(), FlowError> {
+    fn check<E: Engine>(&self, work: &Workspace<E>, found: usize) -> Result<(), FlowError> {
         let expected = self.parameter_count();
-        let other =
-            |what, found| if found == expected { Ok(()) } else { Err(FlowError::OtherFlow { what, found, expected }) };
-        other("workspace", workspace)?;
-        other("parameters", parameters)
+        if work.fingerprint() != self.fingerprint {
+            return Err(FlowError::OtherWorkspace);
+        }
+        if found != expected { Err(FlowError::Parameters { found, expected }) } else { Ok(()) }
     }
+}
+
+/// A number that flows of other settings or shapes do not have.
+fn fingerprint(settings: &FlowSettings, shape: FlowShape) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{settings:?} {shape:?}").hash(&mut hasher);
+    hasher.finish()
 }

@@ -25,8 +25,8 @@ pub enum Passes {
 pub struct Workspace<E: Engine> {
     shape: FlowShape,
     capacity: usize,
-    /// Parameters of the flow it was made for.
-    parameters: usize,
+    /// Tells the flow it was made for from others.
+    fingerprint: u64,
     /// Whether the lanes hold a forward pass that no backward pass has used up.
     forward_done: bool,
     /// Whether anything is computed per distinct context.
@@ -41,7 +41,7 @@ pub struct Workspace<E: Engine> {
     /// Number of each context among the distinct ones of the current lane.
     slot_of: Vec<u32>,
     used: Vec<u32>,
-    /// The largest dimension among the rows of each context in the current lane.
+    /// The largest dimension in the first group of rows that uses each context in the current lane.
     context_dims: Vec<u32>,
     identity: Vec<u32>,
     lanes: Vec<Lane<E>>,
@@ -85,8 +85,9 @@ impl<E: Engine> Workspace<E> {
         let lane_rows = match passes {
             Passes::Training => engine.lane_rows(capacity, flow.parameter_count()),
             Passes::Evaluation => engine.independent_lane_rows(capacity),
-        }
-        .max(1);
+        };
+        // Lanes get whole groups of rows, so they must have room for them.
+        let lane_rows = lane_rows.next_multiple_of(engine.row_grain()).clamp(1, capacity.max(1));
         let lanes = capacity.div_ceil(lane_rows).max(1);
         let contexts = match flow.shape.context {
             ContextShape::Symbols(count) => count.max(capacity),
@@ -96,7 +97,7 @@ impl<E: Engine> Workspace<E> {
         Self {
             shape: flow.shape,
             capacity,
-            parameters: flow.parameter_count(),
+            fingerprint: flow.fingerprint,
             forward_done: false,
             per_context: diagonal || flow.encoder.is_some() || matches!(flow.shape.context, ContextShape::Features(_)),
             per_coordinate: diagonal,
@@ -112,8 +113,8 @@ impl<E: Engine> Workspace<E> {
         }
     }
 
-    pub(super) fn parameter_count(&self) -> usize {
-        self.parameters
+    pub(super) fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     /// Copies a batch in, sorts its rows by dimension and shares them out.
@@ -215,6 +216,12 @@ impl<E: Engine> Workspace<E> {
         ShortSlice::check(what, found, self.batch.rows() * self.shape.max_dim)
     }
 
+    /// Gradients live in workspaces for training only.
+    fn check_training(&self) -> Result<(), FlowError> {
+        let training = self.lanes.iter().all(|lane| lane.training.is_some());
+        if training { Ok(()) } else { Err(FlowError::NoForwardPass) }
+    }
+
     fn check_rows(&self, what: &'static str, found: usize) -> Result<(), ShortSlice> {
         ShortSlice::check(what, found, self.batch.rows())
     }
@@ -222,6 +229,7 @@ impl<E: Engine> Workspace<E> {
     /// Sets z: row-major with stride `d_max`, active coordinates first.
     pub fn write_z(&mut self, engine: &E, z: &[E::Real]) -> Result<(), FlowError> {
         self.check_coordinates("z", z.len())?;
+        self.forward_done = false;
         let at = self.left_aligned();
         engine.for_each_lane(&mut self.lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
         Ok(())
@@ -230,6 +238,7 @@ impl<E: Engine> Workspace<E> {
     /// Sets z from saturated rows: `d_max` numbers each, active or not, of which the active ones are taken (`P_m`).
     pub fn write_saturated_z(&mut self, engine: &E, z: &[E::Real]) -> Result<(), FlowError> {
         self.check_coordinates("z", z.len())?;
+        self.forward_done = false;
         let mut lanes = std::mem::take(&mut self.lanes);
         let at = self.saturated();
         engine.for_each_lane(&mut lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
@@ -311,6 +320,7 @@ impl<E: Engine> Workspace<E> {
 
     /// Sets the derivatives of a function with respect to θ (laid out as in [`Workspace::write_z`]) and log-determinants.
     pub fn write_gradients(&mut self, engine: &E, theta: &[E::Real], log_det: &[E::Real]) -> Result<(), FlowError> {
+        self.check_training()?;
         self.check_coordinates("theta", theta.len())?;
         self.check_rows("log_det", log_det.len())?;
         let at = self.left_aligned();
@@ -325,6 +335,7 @@ impl<E: Engine> Workspace<E> {
 
     /// Reads the derivatives with respect to z after a backward pass.
     pub fn read_z_gradient(&self, engine: &E, z: &mut [E::Real]) -> Result<(), FlowError> {
+        self.check_training()?;
         self.check_coordinates("z", z.len())?;
         for training in self.lanes.iter().filter_map(|lane| Some((&lane.rows, lane.training.as_ref()?))) {
             engine.export(training.0, &training.1.x, self.left_aligned(), z);
@@ -334,6 +345,7 @@ impl<E: Engine> Workspace<E> {
 
     /// Reads the derivatives with respect to the features of every context after a backward pass.
     pub fn read_feature_gradient(&self, engine: &E, features: &mut [E::Real]) -> Result<(), FlowError> {
+        self.check_training()?;
         let ContextShape::Features(stride) = self.shape.context else {
             return Ok(());
         };
@@ -369,8 +381,8 @@ impl<E: Engine> Workspace<E> {
         parameters: &E::Buffer,
         gradient: &mut E::Buffer,
     ) -> Result<(), FlowError> {
-        let trained = self.lanes.iter().all(|lane| lane.training.is_some());
-        if !trained || !std::mem::take(&mut self.forward_done) {
+        self.check_training()?;
+        if !std::mem::take(&mut self.forward_done) {
             return Err(FlowError::NoForwardPass);
         }
         // The first lane works in the caller's memory, the others in memory of their own, which is added in order.

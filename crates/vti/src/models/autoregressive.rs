@@ -52,6 +52,9 @@ pub enum WordError {
         /// Which row.
         row: usize,
     },
+    /// A workspace or parameters of another distribution.
+    #[error("the workspace or the parameters belong to another distribution")]
+    Other,
     /// A network without hidden units.
     #[error("a distribution over words needs at least 1 hidden unit")]
     NoHidden,
@@ -70,7 +73,7 @@ pub enum WordError {
 ///
 /// let mut work = words.workspace(&engine, 2);
 /// work.write_uniforms(&engine, &[0.1, 0.2, 0.3, 0.9, 0.8, 0.7])?;
-/// words.sample(&engine, &parameters, &mut work);
+/// words.sample(&engine, &parameters, &mut work)?;
 /// let (mut drawn, mut log_prob) = (vec![0; 6], vec![0.0; 2]);
 /// work.read_words(&engine, &mut drawn, &mut log_prob)?;
 /// assert_eq!(drawn, [0, 0, 0, 2, 1, 1]); // a new network is uniform
@@ -123,6 +126,7 @@ impl Autoregressive {
     pub fn workspace<E: Engine>(&self, engine: &E, rows: usize) -> WordWorkspace<E> {
         let variables = self.made.variables();
         let lane_rows = engine.independent_lane_rows(rows).max(1);
+        let (dims, zeros) = (vec![variables as u32; rows], vec![0; rows]);
         let lane = |first: usize| {
             let order: Vec<u32> = (first..rows.min(first + lane_rows)).map(|row| row as u32).collect();
             let mut lane = Lane {
@@ -134,7 +138,6 @@ impl Autoregressive {
                 log_prob: engine.matrix(1, order.len()),
                 tape: self.made.tape(engine, order.len(), 0, false),
             };
-            let (dims, zeros) = (vec![variables as u32; rows], vec![0; rows]);
             let plan = RowPlan {
                 order: &order,
                 dims: &dims,
@@ -148,19 +151,29 @@ impl Autoregressive {
             lane
         };
         let lanes = (0..rows).step_by(lane_rows).map(lane).collect();
-        WordWorkspace { arities: self.arities.clone(), rows, lanes }
+        WordWorkspace { arities: self.arities.clone(), parameters: self.parameter_count(), rows, lanes }
     }
 
     /// Draws a word for every row from its uniform numbers, evaluating each unit of the network once.
-    pub fn sample<E: Engine>(&self, engine: &E, parameters: &E::Buffer, work: &mut WordWorkspace<E>) {
+    pub fn sample<E: Engine>(
+        &self,
+        engine: &E,
+        parameters: &E::Buffer,
+        work: &mut WordWorkspace<E>,
+    ) -> Result<(), WordError> {
         self.draw(engine, parameters, work, |call, words, variable, tape| {
             self.made.step(call, words, variable, tape);
-        });
+        })
     }
 
     /// The same words by a whole pass for every symbol: the obvious way, to check [`Autoregressive::sample`] against.
-    pub fn sample_by_full_passes<E: Engine>(&self, engine: &E, parameters: &E::Buffer, work: &mut WordWorkspace<E>) {
-        self.draw(engine, parameters, work, |call, words, _, tape| self.made.evaluate(call, words, tape));
+    pub fn sample_by_full_passes<E: Engine>(
+        &self,
+        engine: &E,
+        parameters: &E::Buffer,
+        work: &mut WordWorkspace<E>,
+    ) -> Result<(), WordError> {
+        self.draw(engine, parameters, work, |call, words, _, tape| self.made.evaluate(call, words, tape))
     }
 
     /// Draws the variables one after another; `evaluate` brings the logits of one up to date.
@@ -170,7 +183,11 @@ impl Autoregressive {
         parameters: &E::Buffer,
         work: &mut WordWorkspace<E>,
         evaluate: impl Fn(&RowCall<'_, E>, &E::Matrix, usize, &mut MadeTape<E>) + Sync + Send,
-    ) {
+    ) -> Result<(), WordError> {
+        let own = (self.parameter_count(), &self.arities);
+        if (engine.len(parameters), &self.arities) != own || (work.parameters, &work.arities) != own {
+            return Err(WordError::Other);
+        }
         engine.for_each_lane(&mut work.lanes, |_, lane| {
             let Lane { rows, contexts, empty, uniforms, words, log_prob, tape } = lane;
             let call = RowCall { engine, parameters, rows };
@@ -184,6 +201,7 @@ impl Autoregressive {
                 engine.choose(rows, Choice { variable, outputs, logits, uniforms, scale, words, log_prob });
             }
         });
+        Ok(())
     }
 }
 
@@ -200,6 +218,8 @@ fn scale(arity: u16) -> f64 {
 /// Memory for drawing words.
 pub struct WordWorkspace<E: Engine> {
     arities: Box<[u16]>,
+    /// Of the distribution it was made for.
+    parameters: usize,
     rows: usize,
     lanes: Vec<Lane<E>>,
 }

@@ -89,6 +89,10 @@ impl<E: Engine> AdamW<E> {
 
     /// Moves `parameters` against `gradient` and returns the gradient's norm before clipping. A gradient that is not
     /// finite changes nothing: the caller sees it in the norm.
+    ///
+    /// # Panics
+    ///
+    /// If `gradient` or `parameters` are not as long as [`AdamW::new`] was told.
     pub fn update(&mut self, engine: &E, rate: f64, gradient: &E::Buffer, parameters: &mut E::Buffer) -> f64 {
         let AdamWSettings { beta1, beta2, epsilon, weight_decay, clip_norm } = self.settings;
         let correction = |beta: f64| 1.0 - beta.powi(i32::try_from(self.updates + 1).unwrap_or(i32::MAX));

@@ -4,7 +4,7 @@ use super::simd::{Kernel, Vector};
 use super::team::{Chunks, for_each};
 use crate::engine::{AdamWStep, CpuEngine, Real};
 
-/// Numbers per task. Also the grain of the norm's sum, so that it does not depend on the number of threads.
+/// Numbers per task.
 const CHUNK: usize = 1 << 14;
 
 struct SquaredNorm<'a, T>(&'a [T]);
@@ -44,6 +44,7 @@ fn squared_norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
 
 /// `to += from`.
 pub(super) fn add<T: Real>(engine: &CpuEngine<T>, from: &[T], to: &mut [T]) {
+    assert_eq!(from.len(), to.len(), "buffers of one length");
     let team = engine.team_for(4 * to.len());
     for_each(team, Chunks::new(to, CHUNK), usize::MAX, |index, to| {
         to.iter_mut().zip(chunk(from, index, CHUNK)).for_each(|(to, &from)| *to += from);
@@ -74,10 +75,10 @@ impl<T: Real> Kernel<T> for AdamW<'_, T> {
         let moments = self.first.iter_mut().zip(self.second.iter_mut());
         for ((p, &g), (m, v)) in self.parameters.iter_mut().zip(self.gradient).zip(moments) {
             let g = g * scale;
-            // A moment that only decays would end, and stay, among the subnormal numbers, where arithmetic is slow.
-            let moment = (*m).mul_add(b1, g * c1);
-            *m = if moment.abs() < T::MIN_POSITIVE { T::ZERO } else { moment };
-            *v = (*v).mul_add(b2, g * g * c2);
+            // Moments that only decay would end, and stay, among the subnormal numbers, where arithmetic is slow.
+            let flush = |x: T| if x.abs() < T::MIN_POSITIVE { T::ZERO } else { x };
+            *m = flush((*m).mul_add(b1, g * c1));
+            *v = flush((*v).mul_add(b2, g * g * c2));
             *p = (*p).mul_add(keep, rate * *m / ((*v * root).sqrt() + epsilon));
         }
     }
@@ -91,6 +92,8 @@ pub(super) fn adamw<T: Real>(
     second: &mut [T],
     parameters: &mut [T],
 ) -> f64 {
+    let lengths = [gradient.len(), first.len(), second.len()];
+    assert_eq!(lengths, [parameters.len(); 3], "gradient, moments and parameters of one length");
     let norm = squared_norm(engine, gradient).sqrt();
     if !norm.is_finite() {
         return norm;

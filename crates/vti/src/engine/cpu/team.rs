@@ -178,8 +178,10 @@ impl Region {
             let work = unsafe { (*self.work.get()).map(|work| &*work) };
             while let (Some(work), Some(index)) = (work, self.take()) {
                 helped = true;
-                if catch_unwind(AssertUnwindSafe(|| work(index))).is_err() {
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work(index))) {
                     self.panicked.store(true, Ordering::SeqCst);
+                    // A payload that panics when dropped would keep us from leaving the region.
+                    std::mem::forget(payload);
                 }
             }
         }
