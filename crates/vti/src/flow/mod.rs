@@ -30,6 +30,7 @@
 mod batch;
 pub(crate) mod context;
 mod error;
+mod lane;
 mod layer;
 pub(crate) mod made;
 pub(crate) mod parameters;

@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::context::{ContextCall, ContextTape};
 use super::error::FlowError;
-use super::layer::{Call, Gradients, Layer, LayerTape, Scratch};
-use super::made::{Made, RowCall};
+use super::lane::Lane;
+use super::layer::Layer;
 use super::{Batch, ContextShape, Flow, FlowShape};
 use crate::engine::{Engine, Placement, Real, RowPlan, ShortSlice};
 
@@ -45,33 +44,6 @@ pub struct Workspace<E: Engine> {
     context_dims: Vec<u32>,
     identity: Vec<u32>,
     lanes: Vec<Lane<E>>,
-}
-
-/// A share of the rows.
-struct Lane<E: Engine> {
-    max_dim: usize,
-    rows: E::Rows,
-    contexts: E::Rows,
-    features: E::Matrix,
-    encoder: Option<ContextTape<E>>,
-    /// `x[0]` is z, `x[l]` the output of layer l − 1, the last one θ.
-    x: Vec<E::Matrix>,
-    log_det: E::Matrix,
-    tapes: Vec<LayerTape<E>>,
-    training: Option<Training<E>>,
-}
-
-/// What a lane needs for gradients.
-struct Training<E: Engine> {
-    x: E::Matrix,
-    log_det: E::Matrix,
-    scratch: Scratch<E>,
-    /// Of the dense context, where there is one.
-    encoded: Option<E::Matrix>,
-    /// Of the features, where an encoder stands between.
-    features: Option<E::Matrix>,
-    /// Of the parameters; empty in the first lane, which writes to the caller's.
-    parameters: E::Buffer,
 }
 
 impl<E: Engine> std::fmt::Debug for Workspace<E> {
@@ -398,113 +370,5 @@ impl<E: Engine> Workspace<E> {
             engine.add(&training.parameters, gradient);
         }
         Ok(())
-    }
-}
-
-impl<E: Engine> Lane<E> {
-    fn new(flow: &Flow, engine: &E, rows: usize, passes: Passes, first: bool) -> Self {
-        let FlowShape { max_dim, context } = flow.shape;
-        let training = passes == Passes::Training;
-        let coordinates = || engine.matrix(max_dim, rows);
-        let features = if let ContextShape::Features(width) = context { width } else { 0 };
-        let sizes = flow.layers.iter().map(Layer::scratch_sizes);
-        let (hidden, inputs) = sizes.fold((0, 0), |(h, i), (hidden, inputs)| (h.max(hidden), i.max(inputs)));
-        let inputs = inputs.max(flow.encoder.as_ref().map_or(0, |encoder| encoder.max_inputs()));
-        let dense = match flow.encoded {
-            super::context::Encoded::Dense(width) => Some(width),
-            super::context::Encoded::Symbols(_) => None,
-        };
-        Self {
-            max_dim: 0,
-            rows: engine.rows(rows, max_dim),
-            contexts: engine.rows(rows, 0),
-            features: engine.matrix(features, rows),
-            encoder: flow.encoder.as_ref().map(|encoder| encoder.tape(engine, rows, training)),
-            x: (0..=flow.layers.len()).map(|_| coordinates()).collect(),
-            log_det: engine.matrix(1, rows),
-            tapes: flow.layers.iter().map(|layer| layer.tape(engine, rows, rows, max_dim, training)).collect(),
-            training: training.then(|| Training {
-                x: coordinates(),
-                log_det: engine.matrix(1, rows),
-                scratch: Scratch { made: Made::scratch(engine, hidden, inputs, rows), spare: coordinates() },
-                encoded: dense.map(|width| engine.matrix(width, rows)),
-                features: (flow.encoder.is_some() && features > 0).then(|| engine.matrix(features, rows)),
-                parameters: engine.buffer(if first { 0 } else { flow.parameter_count() }),
-            }),
-        }
-    }
-
-    fn encode(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
-        if let (Some(encoder), Some(tape)) = (&flow.encoder, &mut self.encoder) {
-            let call = ContextCall { engine, parameters, rows: &self.contexts, encoded: &self.features };
-            encoder.forward(&call, tape);
-        }
-    }
-
-    fn forward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
-        self.encode(flow, engine, parameters);
-        let Self { rows, contexts, features, encoder, x, log_det, tapes, .. } = self;
-        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
-        let call = Call {
-            rows: RowCall { engine, parameters, rows },
-            context: ContextCall { engine, parameters, rows: contexts, encoded },
-        };
-        engine.clear(log_det);
-        for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate() {
-            let (before, after) = x.split_at_mut(index + 1);
-            layer.forward(&call, tape, &before[index], &mut after[0], log_det);
-        }
-    }
-
-    fn inverse(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
-        self.encode(flow, engine, parameters);
-        let Self { max_dim, rows, contexts, features, encoder, x, log_det, tapes, .. } = self;
-        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
-        let call = Call {
-            rows: RowCall { engine, parameters, rows },
-            context: ContextCall { engine, parameters, rows: contexts, encoded },
-        };
-        engine.clear(log_det);
-        for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate().rev() {
-            let (before, after) = x.split_at_mut(index + 1);
-            layer.inverse(&call, tape, *max_dim, &after[0], &mut before[index], log_det);
-        }
-    }
-
-    fn backward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
-        let Self { rows, contexts, features, encoder, x, tapes, training, .. } = self;
-        let Some(training) = training else { return };
-        let Training {
-            x: x_gradient,
-            log_det,
-            scratch,
-            encoded: encoded_gradient,
-            features: feature_gradient,
-            parameters: gradient,
-        } = training;
-        if let Some(matrix) = encoded_gradient {
-            engine.clear(matrix);
-        }
-        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
-        let call = Call {
-            rows: RowCall { engine, parameters, rows },
-            context: ContextCall { engine, parameters, rows: contexts, encoded },
-        };
-        for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate().rev() {
-            let context = encoded_gradient.as_mut();
-            let mut gradients = Gradients { x: x_gradient, log_det, context, parameters: gradient };
-            layer.backward(&call, tape, &x[index], scratch, &mut gradients);
-        }
-        if let (Some(net), Some(tape), Some(from)) = (&flow.encoder, encoder, encoded_gradient) {
-            let call = ContextCall { engine, parameters, rows: contexts, encoded: features };
-            if let Some(to) = tape.output_gradient() {
-                engine.copy(contexts, from, to);
-            }
-            if let Some(matrix) = feature_gradient.as_mut() {
-                engine.clear(matrix);
-            }
-            let scratch = &mut scratch.made.transposed;
-            net.backward(&call, tape, scratch, feature_gradient.as_mut(), gradient);
-        }
     }
 }
