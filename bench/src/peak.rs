@@ -49,34 +49,29 @@ fn round(rounds: usize) -> f64 {
 #[cfg(target_arch = "x86_64")]
 const SUMS: usize = 12;
 
+/// Rounds of multiply-adds in registers of so many numbers.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn avx512(rounds: usize) -> f64 {
-    use std::arch::x86_64::{_mm512_fmadd_ps, _mm512_set1_ps};
-    let one = std::hint::black_box(1.0f32);
-    let (factor, term) = (_mm512_set1_ps(0.999 * one), _mm512_set1_ps(0.001 * one));
-    let mut sums: [_; SUMS] = std::array::from_fn(|i| _mm512_set1_ps(one * i as f32));
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            *sum = _mm512_fmadd_ps(*sum, factor, term);
+macro_rules! register_rounds {
+    ($name:ident, $features:literal, $lanes:literal, $set:ident, $fma:ident) => {
+        #[target_feature(enable = $features)]
+        fn $name(rounds: usize) -> f64 {
+            use std::arch::x86_64::{$fma, $set};
+            // Numbers the compiler does not know: it would work the sums out beforehand.
+            let one = std::hint::black_box(1.0f32);
+            let (factor, term) = ($set(0.999 * one), $set(0.001 * one));
+            let mut sums: [_; SUMS] = std::array::from_fn(|i| $set(one * i as f32));
+            for _ in 0..rounds {
+                for sum in &mut sums {
+                    *sum = $fma(*sum, factor, term);
+                }
+            }
+            std::hint::black_box(sums);
+            (2 * $lanes * SUMS * rounds) as f64
         }
-    }
-    std::hint::black_box(sums);
-    (2 * 16 * SUMS * rounds) as f64
+    };
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn avx2(rounds: usize) -> f64 {
-    use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_set1_ps};
-    let one = std::hint::black_box(1.0f32);
-    let (factor, term) = (_mm256_set1_ps(0.999 * one), _mm256_set1_ps(0.001 * one));
-    let mut sums: [_; SUMS] = std::array::from_fn(|i| _mm256_set1_ps(one * i as f32));
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            *sum = _mm256_fmadd_ps(*sum, factor, term);
-        }
-    }
-    std::hint::black_box(sums);
-    (2 * 8 * SUMS * rounds) as f64
-}
+register_rounds!(avx512, "avx512f", 16, _mm512_set1_ps, _mm512_fmadd_ps);
+#[cfg(target_arch = "x86_64")]
+register_rounds!(avx2, "avx2,fma", 8, _mm256_set1_ps, _mm256_fmadd_ps);

@@ -34,6 +34,27 @@ pub(super) struct Training<E: Engine> {
     pub(super) parameters: E::Buffer,
 }
 
+/// The contexts of a lane: their rows, and what rows see of them.
+struct ContextRows<'a, E: Engine> {
+    contexts: &'a E::Rows,
+    features: &'a E::Matrix,
+    encoder: &'a Option<ContextTape<E>>,
+}
+
+/// What every pass over a lane hands to its layers: rows see features through the encoder, if there is one.
+fn call<'a, E: Engine>(
+    engine: &'a E,
+    parameters: &'a E::Buffer,
+    rows: &'a E::Rows,
+    ContextRows { contexts, features, encoder }: ContextRows<'a, E>,
+) -> Call<'a, E> {
+    let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
+    Call {
+        rows: RowCall { engine, parameters, rows },
+        context: ContextCall { engine, parameters, rows: contexts, encoded },
+    }
+}
+
 impl<E: Engine> Lane<E> {
     pub(super) fn new(flow: &Flow, engine: &E, rows: usize, passes: Passes, first: bool) -> Self {
         let FlowShape { max_dim, context } = flow.shape;
@@ -77,11 +98,7 @@ impl<E: Engine> Lane<E> {
     pub(super) fn forward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
         self.encode(flow, engine, parameters);
         let Self { rows, contexts, features, encoder, x, log_det, tapes, .. } = self;
-        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
-        let call = Call {
-            rows: RowCall { engine, parameters, rows },
-            context: ContextCall { engine, parameters, rows: contexts, encoded },
-        };
+        let call = call(engine, parameters, rows, ContextRows { contexts, features, encoder });
         engine.clear(log_det);
         for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate() {
             let (before, after) = x.split_at_mut(index + 1);
@@ -92,11 +109,7 @@ impl<E: Engine> Lane<E> {
     pub(super) fn inverse(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
         self.encode(flow, engine, parameters);
         let Self { max_dim, rows, contexts, features, encoder, x, log_det, tapes, .. } = self;
-        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
-        let call = Call {
-            rows: RowCall { engine, parameters, rows },
-            context: ContextCall { engine, parameters, rows: contexts, encoded },
-        };
+        let call = call(engine, parameters, rows, ContextRows { contexts, features, encoder });
         engine.clear(log_det);
         for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate().rev() {
             let (before, after) = x.split_at_mut(index + 1);
@@ -118,11 +131,7 @@ impl<E: Engine> Lane<E> {
         if let Some(matrix) = encoded_gradient {
             engine.clear(matrix);
         }
-        let encoded = encoder.as_ref().and_then(ContextTape::output).unwrap_or(features);
-        let call = Call {
-            rows: RowCall { engine, parameters, rows },
-            context: ContextCall { engine, parameters, rows: contexts, encoded },
-        };
+        let call = call(engine, parameters, rows, ContextRows { contexts, features, encoder });
         for (index, (layer, tape)) in flow.layers.iter().zip(tapes).enumerate().rev() {
             let context = encoded_gradient.as_mut();
             let mut gradients = Gradients { x: x_gradient, log_det, context, parameters: gradient };

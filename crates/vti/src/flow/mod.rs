@@ -83,12 +83,12 @@ pub struct Flow {
 impl Flow {
     /// Checks the settings and lays the parameters out.
     pub fn new(settings: &FlowSettings, shape: FlowShape) -> Result<Self, FlowError> {
+        let fingerprint = fingerprint(settings, shape);
         if shape.max_dim == 0 {
             // No model has a parameter: settings are checked all the same, but there is nothing to transform.
             Self::new(settings, FlowShape { max_dim: 1, ..shape })?;
             let encoded = Encoded::from(shape.context);
             let (layers, layout) = (vec![Layer::Reverse], Layout::default());
-            let fingerprint = fingerprint(settings, shape);
             return Ok(Self { shape, encoder: None, encoded, layers, layout, fingerprint });
         }
         let mut encoded = Encoded::from(shape.context);
@@ -121,7 +121,6 @@ impl Flow {
         if reversed {
             layers.push(Layer::Reverse);
         }
-        let fingerprint = fingerprint(settings, shape);
         Ok(Self { shape, encoder, encoded, layers, layout, fingerprint })
     }
 

@@ -95,6 +95,7 @@ impl<E: Engine> Workspace<E> {
         self.forward_done = false;
         self.batch.clone_from_within_capacity(batch);
         self.sort_rows();
+        self.make_room_for_contexts();
         let mut lanes = std::mem::take(&mut self.lanes);
         let (grain, turns) = (engine.row_grain(), lanes.len());
         for (turn, lane) in lanes.iter_mut().enumerate() {
@@ -118,16 +119,20 @@ impl<E: Engine> Workspace<E> {
         self.order.sort_unstable_by_key(|&row| key(row));
     }
 
+    /// A batch may bring contexts that no row uses, and so more of them than there is room for rows.
+    fn make_room_for_contexts(&mut self) {
+        let contexts = self.batch.feature_rows().max(self.slot_of.len());
+        self.context_dims.resize(contexts, 0);
+        self.slot_of.resize(contexts, u32::MAX);
+        self.identity.extend(self.identity.len() as u32..contexts as u32);
+    }
+
     /// Numbers the distinct contexts of the lane's rows in the order in which they come.
     fn number_contexts(&mut self, grain: usize) {
         self.used.clear();
         if !self.per_context {
             return;
         }
-        let contexts = self.batch.feature_rows().max(self.slot_of.len());
-        self.context_dims.resize(contexts, 0);
-        self.slot_of.resize(contexts, u32::MAX);
-        self.identity.extend(self.identity.len() as u32..contexts as u32);
         for (place, &row) in self.lane_order.iter().enumerate() {
             let context = self.batch.contexts[row as usize];
             let slot = &mut self.slot_of[context as usize];
@@ -309,8 +314,10 @@ impl<E: Engine> Workspace<E> {
     pub fn read_z_gradient(&self, engine: &E, z: &mut [E::Real]) -> Result<(), FlowError> {
         self.check_training()?;
         self.check_coordinates("z", z.len())?;
-        for training in self.lanes.iter().filter_map(|lane| Some((&lane.rows, lane.training.as_ref()?))) {
-            engine.export(training.0, &training.1.x, self.left_aligned(), z);
+        for lane in &self.lanes {
+            if let Some(training) = &lane.training {
+                engine.export(&lane.rows, &training.x, self.left_aligned(), z);
+            }
         }
         Ok(())
     }

@@ -184,8 +184,8 @@ impl Autoregressive {
         work: &mut WordWorkspace<E>,
         evaluate: impl Fn(&RowCall<'_, E>, &E::Matrix, usize, &mut MadeTape<E>) + Sync + Send,
     ) -> Result<(), WordError> {
-        let own = (self.parameter_count(), &self.arities);
-        if (engine.len(parameters), &self.arities) != own || (work.parameters, &work.arities) != own {
+        let count = self.parameter_count();
+        if engine.len(parameters) != count || work.parameters != count || work.arities != self.arities {
             return Err(WordError::Other);
         }
         engine.for_each_lane(&mut work.lanes, |_, lane| {

@@ -13,8 +13,9 @@ pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Place
         let place = tile * TILE + lane;
         let dim = rows.dims[place] as usize;
         match at {
-            Placement::LeftAligned { stride } => {
-                for (i, &value) in from[row as usize * stride..][..dim].iter().enumerate() {
+            Placement::LeftAligned { stride } | Placement::Whole { stride } => {
+                let count = if let Placement::Whole { .. } = at { features } else { dim };
+                for (i, &value) in from[row as usize * stride..][..count].iter().enumerate() {
                     to[i * TILE + lane] = value;
                 }
             }
@@ -23,11 +24,6 @@ pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Place
                 let active = &active[starts[row as usize] as usize..][..dim];
                 for (i, &coordinate) in active.iter().enumerate() {
                     to[i * TILE + lane] = from[coordinate as usize];
-                }
-            }
-            Placement::Whole { stride } => {
-                for (i, &value) in from[row as usize * stride..][..features].iter().enumerate() {
-                    to[i * TILE + lane] = value;
                 }
             }
         }
@@ -42,8 +38,9 @@ pub(super) fn export<T: Real>(rows: &CpuRows, from: &CpuMatrix<T>, at: Placement
             let place = tile * TILE + lane;
             let dim = rows.dims[place] as usize;
             match at {
-                Placement::LeftAligned { stride } => {
-                    for (i, value) in to[row as usize * stride..][..dim].iter_mut().enumerate() {
+                Placement::LeftAligned { stride } | Placement::Whole { stride } => {
+                    let count = if let Placement::Whole { .. } = at { features } else { dim };
+                    for (i, value) in to[row as usize * stride..][..count].iter_mut().enumerate() {
                         *value = from[i * TILE + lane];
                     }
                 }
@@ -52,11 +49,6 @@ pub(super) fn export<T: Real>(rows: &CpuRows, from: &CpuMatrix<T>, at: Placement
                     let active = &active[starts[row as usize] as usize..][..dim];
                     for (i, &coordinate) in active.iter().enumerate() {
                         to[coordinate as usize] = from[i * TILE + lane];
-                    }
-                }
-                Placement::Whole { stride } => {
-                    for (i, value) in to[row as usize * stride..][..features].iter_mut().enumerate() {
-                        *value = from[i * TILE + lane];
                     }
                 }
             }
@@ -170,19 +162,18 @@ impl<T: Real> Kernel<T> for Scatter<'_, T> {
 }
 
 pub(super) fn scatter_computed<T: Real>(from: &CpuMatrix<T>, reach: &Reach, rows: &CpuRows, table: &mut CpuMatrix<T>) {
-    let all_in_step = (0..rows.tiles()).all(|tile| in_step(rows, tile));
-    if !all_in_step {
-        table.data.fill(T::ZERO);
-    }
-    for tile in 0..rows.tiles() {
-        let units = reach.units(rows.tile_dim(tile));
-        if all_in_step {
-            let start = tile * table.features * TILE;
-            table.data[start..start + units * TILE].copy_from_slice(&from.tile(tile)[..units * TILE]);
-            continue;
+    let units = |tile: usize| reach.units(rows.tile_dim(tile));
+    if (0..rows.tiles()).all(|tile| in_step(rows, tile)) {
+        for tile in 0..rows.tiles() {
+            let (start, len) = (tile * table.features * TILE, units(tile) * TILE);
+            table.data[start..start + len].copy_from_slice(&from.tile(tile)[..len]);
         }
+        return;
+    }
+    table.data.fill(T::ZERO);
+    for tile in 0..rows.tiles() {
         let slots = &rows.slots[tile * TILE..][..rows.tile_order(tile).len()];
-        for (unit, row) in from.tile(tile).chunks_exact(TILE).take(units).enumerate() {
+        for (unit, row) in from.tile(tile).chunks_exact(TILE).take(units(tile)).enumerate() {
             for (&value, &slot) in row.iter().zip(slots) {
                 let place = index(table, unit, slot);
                 table.data[place] += value;
