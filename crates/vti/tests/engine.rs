@@ -90,7 +90,7 @@ fn load<T: Real>(
 ) -> <CpuEngine<T> as Engine>::Matrix {
     let features = values.len() / count;
     let mut matrix = engine.matrix(features, count);
-    engine.import(rows, &convert::<T>(values), Placement::Whole { stride: features }, &mut matrix);
+    engine.import(rows, &convert::<T>(values), Placement::Whole { stride: features, first: 0 }, &mut matrix);
     matrix
 }
 
@@ -112,7 +112,7 @@ fn products<T: Real>(problem: &Problem, instructions: Instructions) {
     for row in 0..count {
         masked[row * outputs + needed(row)..(row + 1) * outputs].fill(0.0);
     }
-    engine.import(&rows, &convert::<T>(&masked), Placement::Whole { stride: outputs }, &mut dy);
+    engine.import(&rows, &convert::<T>(&masked), Placement::Whole { stride: outputs, first: 0 }, &mut dy);
 
     // y = relu(dy + W x + b), and the same unit by unit.
     let mut whole = load(&engine, &rows, &problem.dy, count);
@@ -126,7 +126,7 @@ fn products<T: Real>(problem: &Problem, instructions: Instructions) {
     }
     let read = |matrix: &_, features: usize| {
         let mut values = vec![T::ZERO; count * features];
-        engine.export(&rows, matrix, Placement::Whole { stride: features }, &mut values);
+        engine.export(&rows, matrix, Placement::Whole { stride: features, first: 0 }, &mut values);
         values
     };
     let (whole, copy, parts) = (read(&whole, outputs), read(&copy, outputs), read(&parts, outputs));
@@ -144,8 +144,8 @@ fn products<T: Real>(problem: &Problem, instructions: Instructions) {
 
     // dx = (1 + Wᵀ dy where x > 0).
     let mut dx = load(&engine, &rows, &vec![1.0; count * inputs], count);
-    let output = InputGradient { to: &mut dx, accumulate: true, gate: Some(&x) };
-    engine.product_input_gradient(linear, &parameters, &rows, &dy, output);
+    let output = InputGradient { to: &mut dx, accumulate: true, residual: None, gate: Some(&x) };
+    engine.product_input_gradient(linear, &parameters, &rows, &dy, 0..inputs, output);
     let dx = read(&dx, inputs);
     for row in 0..count {
         for input in 0..linear.inputs().units(problem.dims[row]) {
@@ -219,12 +219,12 @@ fn gather_and_scatter_are_transposes() {
     let mut found = engine.matrix(units, count);
     engine.gather(Table::Parameters { buffer: &buffer, at: 3, width }, &reach, &rows, &mut found);
     let mut values = vec![0.0; count * units];
-    engine.export(&rows, &found, Placement::Whole { stride: units }, &mut values);
+    engine.export(&rows, &found, Placement::Whole { stride: units, first: 0 }, &mut values);
     // Rows without coordinates have no gradient, as in a flow.
     let weights: Vec<f64> = (0..count * units).map(|i| f64::from(dims[i / units]) * stream.normal()).collect();
     let mut gradient = engine.buffer(table.len());
     let mut loaded = engine.matrix(units, count);
-    engine.import(&rows, &weights, Placement::Whole { stride: units }, &mut loaded);
+    engine.import(&rows, &weights, Placement::Whole { stride: units, first: 0 }, &mut loaded);
     let to = TableGradient::Parameters { buffer: &mut gradient, at: 3, contexts: 6, width };
     engine.scatter(&loaded, &reach, &rows, to);
     let mut scattered = vec![0.0; table.len()];
@@ -242,16 +242,16 @@ fn gather_and_scatter_are_transposes() {
     let identity: Vec<u32> = (0..6).collect();
     let columns = lookup_rows(&engine, &identity, &[1; 6], &[0; 6], &identity);
     let mut computed = engine.matrix(width, 6);
-    engine.import(&columns, &table[3..], Placement::Whole { stride: width }, &mut computed);
+    engine.import(&columns, &table[3..], Placement::Whole { stride: width, first: 0 }, &mut computed);
     let mut again = engine.matrix(units, count);
     engine.gather(Table::Computed(&computed), &reach, &rows, &mut again);
     let mut through_table = vec![0.0; count * units];
-    engine.export(&rows, &again, Placement::Whole { stride: units }, &mut through_table);
+    engine.export(&rows, &again, Placement::Whole { stride: units, first: 0 }, &mut through_table);
     assert_eq!(values, through_table);
     let mut computed_gradient = engine.matrix(width, 6);
     engine.scatter(&loaded, &reach, &rows, TableGradient::Computed(&mut computed_gradient));
     let mut through_table = vec![0.0; 6 * width];
-    engine.export(&columns, &computed_gradient, Placement::Whole { stride: width }, &mut through_table);
+    engine.export(&columns, &computed_gradient, Placement::Whole { stride: width, first: 0 }, &mut through_table);
     for place in 0..6 * width {
         assert!((through_table[place] - expected[3 + place]).abs() < 1e-12);
         assert!((scattered[3 + place] - expected[3 + place]).abs() < 1e-12);

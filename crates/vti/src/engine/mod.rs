@@ -83,13 +83,14 @@ pub trait Engine: Send + Sync {
         units: Range<usize>,
         output: Output<'_, Self::Matrix>,
     );
-    /// `dx = Wᵀ dy`, for the inputs of `linear`.
+    /// `dx = Wᵀ dy` for the inputs in `units`.
     fn product_input_gradient(
         &self,
         linear: &Linear,
         parameters: &Self::Buffer,
         rows: &Self::Rows,
         gradient: &Self::Matrix,
+        units: Range<usize>,
         output: InputGradient<'_, Self::Matrix>,
     );
     /// `dW = dy xᵀ` and `db = Σ dy`, written (not added) at the places of `W` and `b`. `scratch` holds as many features
@@ -166,21 +167,58 @@ pub trait Engine: Send + Sync {
         x: &mut Self::Matrix,
         log_det: &mut Self::Matrix,
     );
+    /// Carries a score `s = ∂ log q/∂x` through `y = τ_ρ(x)` for the given coordinates: with `t = s − c − ∂ log τ'/∂x`, where
+    /// `c` is what later coordinates hand back through ρ, `∂ log q/∂y = t / τ'`, which replaces `s`. `rho_gradient` becomes
+    /// the gradient of `y · ∂ log q/∂y + log τ'` with respect to ρ: what earlier coordinates need for their `c`.
+    #[allow(clippy::too_many_arguments)]
+    fn transform_score(
+        &self,
+        transform: &Transform,
+        rows: &Self::Rows,
+        coordinates: Range<usize>,
+        rho: &Self::Matrix,
+        x: &Self::Matrix,
+        later: &Self::Matrix,
+        score: &mut Self::Matrix,
+        rho_gradient: &mut Self::Matrix,
+    );
     /// Fills the transform parameters of every coordinate with the same `k` numbers, found at `at` in `parameters`.
     fn broadcast(&self, parameters: &Self::Buffer, at: usize, k: usize, rows: &Self::Rows, to: &mut Self::Matrix);
     /// The gradient of [`Engine::broadcast`]: sums over coordinates and rows, written at `at`.
     fn broadcast_gradient(&self, from: &Self::Matrix, at: usize, k: usize, rows: &Self::Rows, to: &mut Self::Buffer);
 
-    /// Draws the symbol of variable `v` from its logits by inverting the distribution function at `uniforms[v]`, writes
-    /// it as the number `scale · symbol` into feature `v` of `words` and adds its log probability to `log_prob`.
+    /// Draws the symbol of a variable from its logits by inverting the distribution function at `uniforms[variable]`,
+    /// writes it into feature `variable` of `words` and, as the network reads it, into `inputs`, and adds its log
+    /// probability to `log_prob`. A symbol whose logit is −∞ (a bit: whose logit is ∓∞) is never drawn.
     fn choose(&self, rows: &Self::Rows, choice: Choice<'_, Self::Matrix>);
+    /// Adds the log probabilities of known symbols to `log_prob`.
+    fn symbol_log_prob(
+        &self,
+        rows: &Self::Rows,
+        symbols: Symbols<'_, Self::Matrix>,
+        logits: &Self::Matrix,
+        log_prob: &mut Self::Matrix,
+    );
+    /// Turns the logits of a variable into the gradient of `Σ_r weights[r] · log probability of r's symbol` with respect
+    /// to them.
+    fn symbol_gradient(
+        &self,
+        rows: &Self::Rows,
+        symbols: Symbols<'_, Self::Matrix>,
+        weights: &Self::Matrix,
+        logits: &mut Self::Matrix,
+    );
+    /// `to += from` for the given features.
+    fn add_features(&self, rows: &Self::Rows, features: Range<usize>, from: &Self::Matrix, to: &mut Self::Matrix);
 
-    /// `to += from`.
+    /// `to = factor · from + keep · to`; with `keep` 0, what was there does not matter.
     ///
     /// # Panics
     ///
     /// If the lengths differ.
-    fn add(&self, from: &Self::Buffer, to: &mut Self::Buffer);
+    fn combine(&self, factor: f64, from: &Self::Buffer, keep: f64, to: &mut Self::Buffer);
+    /// Euclidean norm.
+    fn norm(&self, buffer: &Self::Buffer) -> f64;
     /// One AdamW update of `parameters` by `gradient`, scaled down to `step.clip_norm` first; returns the norm before. A
     /// gradient that is not finite changes nothing.
     ///
@@ -253,10 +291,13 @@ pub enum Placement<'a> {
         /// Where each of the caller's rows starts in `active`.
         starts: &'a [u32],
     },
-    /// Row `r` starts at `r · stride` and holds all features of the matrix, whatever the row's dimension.
+    /// Row `r` starts at `r · stride` and holds features of the matrix, whatever the row's dimension: as many as there are
+    /// from `first` on, at most `stride`.
     Whole {
         /// Distance between rows.
         stride: usize,
+        /// The first feature.
+        first: usize,
     },
 }
 
@@ -296,6 +337,8 @@ pub struct InputGradient<'a, M> {
     pub to: &'a mut M,
     /// Add to what is there instead of replacing it.
     pub accumulate: bool,
+    /// Add this: the gradient that passes a residual block by.
+    pub residual: Option<&'a M>,
     /// Rectified values whose sign gates the gradient (`max(x, 0)` of the forward pass).
     pub gate: Option<&'a M>,
 }
@@ -345,12 +388,42 @@ pub struct Choice<'a, M> {
     pub logits: &'a M,
     /// Uniform numbers in [0, 1), one feature per variable.
     pub uniforms: &'a M,
-    /// What a symbol is multiplied with when it enters the network.
-    pub scale: f64,
     /// Words, one feature per variable.
     pub words: &'a mut M,
+    /// Features of `inputs` through which the variable enters the network.
+    pub entry: Entry,
+    /// What the network reads.
+    pub inputs: &'a mut M,
     /// Log probabilities, one feature.
     pub log_prob: &'a mut M,
+}
+
+/// How the symbol of a variable enters the network.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// As one number.
+    Scaled {
+        /// Which feature.
+        feature: usize,
+        /// What the symbol is multiplied with.
+        scale: f64,
+    },
+    /// As a 1 among zeros.
+    OneHot {
+        /// A feature per symbol.
+        features: Range<usize>,
+    },
+}
+
+/// The known symbols of one variable.
+#[derive(Debug)]
+pub struct Symbols<'a, M> {
+    /// Which variable.
+    pub variable: usize,
+    /// Features of the logits that belong to it, as in [`Choice::outputs`].
+    pub outputs: Range<usize>,
+    /// Words, one feature per variable.
+    pub words: &'a M,
 }
 
 /// The numbers of one AdamW update.

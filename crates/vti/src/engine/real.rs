@@ -55,6 +55,10 @@ pub trait Real:
     const ZERO: Self;
     /// 1.
     const ONE: Self;
+    /// ∞.
+    const INFINITY: Self;
+    /// −∞.
+    const NEG_INFINITY: Self;
     /// Distance from 1 to the next number.
     const EPSILON: Self;
     /// The smallest positive number of full precision.
@@ -81,6 +85,11 @@ pub trait Real:
     /// Neither infinite nor NaN.
     fn is_finite(self) -> bool;
 
+    /// 1 for true, 0 for false.
+    #[inline(always)]
+    fn from_bool(x: bool) -> Self {
+        if x { Self::ONE } else { Self::ZERO }
+    }
     /// The larger of two numbers; `self` if either is NaN.
     #[inline(always)]
     fn max(self, other: Self) -> Self {
@@ -121,6 +130,8 @@ macro_rules! real {
 
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
+            const INFINITY: Self = $real::INFINITY;
+            const NEG_INFINITY: Self = $real::NEG_INFINITY;
             const EPSILON: Self = $real::EPSILON;
             const MIN_POSITIVE: Self = $real::MIN_POSITIVE;
             const TAIL: Self = $tail;

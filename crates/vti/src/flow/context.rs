@@ -92,8 +92,9 @@ impl Projection {
         if let (Self::Product(linear), Some(table)) = (self, table_gradient) {
             call.engine.product_weight_gradient(linear, call.rows, call.encoded, table, scratch, gradient);
             if let Some(to) = encoded_gradient {
-                let output = InputGradient { to, accumulate: true, gate: None };
-                call.engine.product_input_gradient(linear, call.parameters, call.rows, table, output);
+                let output = InputGradient { to, accumulate: true, residual: None, gate: None };
+                let all = 0..linear.stairs.inputs();
+                call.engine.product_input_gradient(linear, call.parameters, call.rows, table, all, output);
             }
         }
     }
@@ -222,15 +223,16 @@ impl ContextNet {
             let (before, own) = gradients.split_at_mut(index);
             let own = &own[0];
             let input = if index > 0 { &outputs[index - 1] } else { call.encoded };
+            let all = 0..layer.stairs.inputs();
             call.engine.product_weight_gradient(layer, call.rows, input, own, scratch, gradient);
             if let Some(to) = before.last_mut() {
-                let output = InputGradient { to, accumulate: false, gate: Some(input) };
-                call.engine.product_input_gradient(layer, call.parameters, call.rows, own, output);
+                let output = InputGradient { to, accumulate: false, residual: None, gate: Some(input) };
+                call.engine.product_input_gradient(layer, call.parameters, call.rows, own, all, output);
             } else if let Some((projection, reach)) = &self.entry {
                 call.engine.scatter(own, reach, call.rows, projection.table_gradient(gradient, &mut None));
             } else if let Some(to) = encoded_gradient.take() {
-                let output = InputGradient { to, accumulate: true, gate: None };
-                call.engine.product_input_gradient(layer, call.parameters, call.rows, own, output);
+                let output = InputGradient { to, accumulate: true, residual: None, gate: None };
+                call.engine.product_input_gradient(layer, call.parameters, call.rows, own, all, output);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A share of a batch's rows, with all memory its passes need.
 
 use super::context::{ContextCall, ContextTape, Encoded};
-use super::layer::{Call, Gradients, Layer, LayerTape, Scratch};
+use super::layer::{Call, Gradients, Layer, LayerTape, ScoreTape, Scratch};
 use super::made::{Made, RowCall};
 use super::workspace::Passes;
 use super::{ContextShape, Flow, FlowShape};
@@ -32,6 +32,14 @@ pub(super) struct Training<E: Engine> {
     pub(super) features: Option<E::Matrix>,
     /// Of the parameters; empty in the first lane, which writes to the caller's.
     pub(super) parameters: E::Buffer,
+    /// Where scores are wanted.
+    pub(super) scores: Option<Scores<E>>,
+}
+
+/// What a lane needs for the score `∂ log q/∂θ`.
+pub(super) struct Scores<E: Engine> {
+    pub(super) x: E::Matrix,
+    tapes: Vec<Option<ScoreTape<E>>>,
 }
 
 /// The contexts of a lane: their rows, and what rows see of them.
@@ -58,7 +66,7 @@ fn call<'a, E: Engine>(
 impl<E: Engine> Lane<E> {
     pub(super) fn new(flow: &Flow, engine: &E, rows: usize, passes: Passes, first: bool) -> Self {
         let FlowShape { max_dim, context } = flow.shape;
-        let training = passes == Passes::Training;
+        let training = passes != Passes::Evaluation;
         let coordinates = || engine.matrix(max_dim, rows);
         let features = if let ContextShape::Features(width) = context { width } else { 0 };
         let sizes = flow.layers.iter().map(Layer::scratch_sizes);
@@ -84,6 +92,10 @@ impl<E: Engine> Lane<E> {
                 encoded: dense.map(|width| engine.matrix(width, rows)),
                 features: (flow.encoder.is_some() && features > 0).then(|| engine.matrix(features, rows)),
                 parameters: engine.buffer(if first { 0 } else { flow.parameter_count() }),
+                scores: (passes == Passes::TrainingWithScores).then(|| Scores {
+                    x: coordinates(),
+                    tapes: flow.layers.iter().map(|layer| layer.score_tape(engine, rows, max_dim)).collect(),
+                }),
             }),
         }
     }
@@ -117,6 +129,18 @@ impl<E: Engine> Lane<E> {
         }
     }
 
+    /// From the score `∂ log ν/∂z` to `∂ log q/∂θ`, after a forward pass.
+    pub(super) fn carry_scores(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
+        let Self { max_dim, rows, contexts, features, encoder, x, tapes, training, .. } = self;
+        let Some(Training { scratch, scores: Some(scores), .. }) = training else { return };
+        let call = call(engine, parameters, rows, ContextRows { contexts, features, encoder });
+        let tapes = tapes.iter().zip(&mut scores.tapes);
+        for ((layer, (tape, score_tape)), x) in flow.layers.iter().zip(tapes).zip(&*x) {
+            let spare = &mut scratch.spare;
+            layer.carry_score(&call, *max_dim, x, (tape, score_tape.as_mut()), (&mut scores.x, spare));
+        }
+    }
+
     pub(super) fn backward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
         let Self { rows, contexts, features, encoder, x, tapes, training, .. } = self;
         let Some(training) = training else { return };
@@ -127,6 +151,7 @@ impl<E: Engine> Lane<E> {
             encoded: encoded_gradient,
             features: feature_gradient,
             parameters: gradient,
+            scores: _,
         } = training;
         if let Some(matrix) = encoded_gradient {
             engine.clear(matrix);

@@ -2,7 +2,7 @@
 
 use super::context::{ContextCall, ContextNet, ContextTape, Encoded};
 use super::error::FlowError;
-use super::made::{Made, MadeScratch, MadeShape, MadeTape, RowCall};
+use super::made::{CarryTape, Made, MadeScratch, MadeShape, MadeTape, RowCall};
 use super::parameters::{Initialise, Layout};
 use super::settings::{AffineSettings, DiagonalSettings, GlobalSettings, LayerSettings, SplineSettings};
 use crate::engine::{Engine, Scale, Spline, Transform};
@@ -26,6 +26,16 @@ pub(super) enum LayerTape<E: Engine> {
     Diagonal { net: ContextTape<E>, rho: E::Matrix },
     Global { rho: E::Matrix },
     Reverse,
+}
+
+/// Memory for carrying a score through a layer.
+pub(super) enum ScoreTape<E: Engine> {
+    Autoregressive(CarryTape<E>),
+    /// ρ is given: nothing comes back from later coordinates.
+    Given {
+        rho: E::Matrix,
+        nothing: E::Matrix,
+    },
 }
 
 /// Both halves of what a pass needs.
@@ -241,7 +251,8 @@ impl Layer {
                 engine.transform_gradient(transform, rows, &mut tape.rho, x, log_det, gradients.x);
                 let context = gradients.context.as_deref_mut();
                 let (rows, made_scratch) = (&call.rows, &mut scratch.made);
-                made.backward(rows, &call.context, x, tape, made_scratch, gradients.x, context, gradients.parameters);
+                let x_gradient = Some(&mut *gradients.x);
+                made.backward(rows, &call.context, x, tape, made_scratch, x_gradient, context, gradients.parameters);
             }
             (Self::Diagonal { net, transform, reversed }, LayerTape::Diagonal { net: tape, rho }) => {
                 engine.transform_gradient(transform, rows, rho, x, log_det, gradients.x);
@@ -260,6 +271,58 @@ impl Layer {
                 std::mem::swap(gradients.x, &mut scratch.spare);
             }
             _ => unreachable!("a tape belongs to its layer"),
+        }
+    }
+    /// What [`Layer::carry_score`] needs beside the tape.
+    pub(super) fn score_tape<E: Engine>(&self, engine: &E, rows: usize, max_dim: usize) -> Option<ScoreTape<E>> {
+        match self {
+            Self::Autoregressive { made, .. } => Some(ScoreTape::Autoregressive(made.carry_tape(engine, rows))),
+            Self::Diagonal { transform, .. } | Self::Global { transform, .. } => Some(ScoreTape::Given {
+                rho: engine.matrix(transform.parameters() * max_dim, rows),
+                nothing: engine.matrix(max_dim, rows),
+            }),
+            Self::Reverse => None,
+        }
+    }
+
+    /// Carries the score `∂ log q/∂x` in `score` to `∂ log q/∂y`, where `log q(y) = log q(x) − log |det ∂y/∂x|`, after a
+    /// forward pass from `x` whose results `tape` holds.
+    ///
+    /// With J = ∂y/∂x, the new score solves `s_y J = s_x − ∂ log |det J|/∂x`. J is triangular, so the last coordinate comes
+    /// first, and what it contributes to earlier ones goes back through the conditioner unit by unit: one backward pass in
+    /// all.
+    pub(super) fn carry_score<E: Engine>(
+        &self,
+        call: &Call<'_, E>,
+        max_dim: usize,
+        x: &E::Matrix,
+        (tape, score_tape): (&LayerTape<E>, Option<&mut ScoreTape<E>>),
+        (score, spare): (&mut E::Matrix, &mut E::Matrix),
+    ) {
+        let RowCall { engine, rows, .. } = call.rows;
+        match (self, tape, score_tape) {
+            (
+                Self::Autoregressive { made, transform },
+                LayerTape::Autoregressive(tape),
+                Some(ScoreTape::Autoregressive(carry)),
+            ) => {
+                for i in (0..max_dim).rev() {
+                    made.carry_to_input(&call.rows, i, carry);
+                    let (later, rho) = (&carry.later, &mut carry.rho);
+                    engine.transform_score(transform, rows, i..i + 1, &tape.rho, x, later, score, rho);
+                    made.carry_through_units(&call.rows, i, tape, carry);
+                }
+            }
+            (
+                Self::Diagonal { transform, .. } | Self::Global { transform, .. },
+                LayerTape::Diagonal { rho, .. } | LayerTape::Global { rho },
+                Some(ScoreTape::Given { rho: rho_gradient, nothing }),
+            ) => engine.transform_score(transform, rows, 0..max_dim, rho, x, nothing, score, rho_gradient),
+            (Self::Reverse, ..) => {
+                engine.reverse(rows, score, spare);
+                std::mem::swap(score, spare);
+            }
+            _ => unreachable!("tapes belong to their layer"),
         }
     }
 }

@@ -45,7 +45,8 @@ pub(crate) struct Made {
     injections: Vec<Projection>,
     /// Hidden units of each degree.
     degree_units: Vec<Range<usize>>,
-    /// Outputs of each variable.
+    /// Inputs and outputs of each variable.
+    variable_inputs: Vec<Range<usize>>,
     variable_outputs: Vec<Range<usize>>,
     hidden: usize,
 }
@@ -73,6 +74,17 @@ pub(crate) struct MadeScratch<E: Engine> {
     pub(crate) inner: E::Matrix,
     /// For weight gradients.
     pub(crate) transposed: E::Matrix,
+}
+
+/// Gradients of a backward pass that goes variable by variable ([`Made::carry_to_input`]).
+pub(crate) struct CarryTape<E: Engine> {
+    /// Gradient of the residual stream before each block and after the last.
+    hidden: Vec<E::Matrix>,
+    inner: Vec<E::Matrix>,
+    /// dρ.
+    pub(crate) rho: E::Matrix,
+    /// What later variables hand back to each input.
+    pub(crate) later: E::Matrix,
 }
 
 /// What a pass over rows needs.
@@ -142,11 +154,11 @@ impl Made {
         };
         let injections = if context.is_constant() { 0 } else { shape.blocks + 1 };
         let injections = (0..injections).map(injection).collect();
-        Self { initial, blocks, output, injections, degree_units, variable_outputs, hidden }
+        Self { initial, blocks, output, injections, degree_units, variable_inputs, variable_outputs, hidden }
     }
 
-    pub(crate) fn variables(&self) -> usize {
-        self.degree_units.len()
+    pub(crate) fn inputs(&self, variable: usize) -> Range<usize> {
+        self.variable_inputs[variable].clone()
     }
 
     pub(crate) fn outputs(&self, variable: usize) -> Range<usize> {
@@ -178,6 +190,16 @@ impl Made {
             rho: engine.matrix(self.output.stairs.outputs(), rows),
             tables: tables(),
             table_gradients: if training { tables() } else { Vec::new() },
+        }
+    }
+
+    pub(crate) fn carry_tape<E: Engine>(&self, engine: &E, rows: usize) -> CarryTape<E> {
+        let hidden = |count: usize| (0..count).map(|_| engine.matrix(self.hidden, rows)).collect();
+        CarryTape {
+            hidden: hidden(self.blocks.len() + 1),
+            inner: hidden(self.blocks.len()),
+            rho: engine.matrix(self.output.stairs.outputs(), rows),
+            later: engine.matrix(self.initial.stairs.inputs(), rows),
         }
     }
 
@@ -261,7 +283,7 @@ impl Made {
         product(&self.output, hidden, outputs, output);
     }
 
-    /// Carries dρ (in `tape.rho`) back to parameters, to the inputs (added to `x_gradient`) and to the dense context.
+    /// Carries dρ (in `tape.rho`) back to parameters, to the inputs (added to `x_gradient`, if wanted) and to the dense context.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn backward<E: Engine>(
         &self,
@@ -270,7 +292,7 @@ impl Made {
         x: &E::Matrix,
         tape: &mut MadeTape<E>,
         scratch: &mut MadeScratch<E>,
-        x_gradient: &mut E::Matrix,
+        x_gradient: Option<&mut E::Matrix>,
         context_gradient: Option<&mut E::Matrix>,
         gradient: &mut E::Buffer,
     ) {
@@ -287,20 +309,65 @@ impl Made {
             }
         };
         engine.product_weight_gradient(&self.output, rows, hidden, rho, transposed, gradient);
-        let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: false, gate: None };
-        engine.product_input_gradient(&self.output, parameters, rows, rho, to_hidden);
+        let all = || 0..self.hidden;
+        let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: false, residual: None, gate: None };
+        engine.product_input_gradient(&self.output, parameters, rows, rho, all(), to_hidden);
         for (index, [first, second]) in self.blocks.iter().enumerate().rev() {
             engine.product_weight_gradient(second, rows, &inner[index], d_hidden, transposed, gradient);
-            let to_inner = InputGradient { to: &mut *d_inner, accumulate: false, gate: Some(&inner[index]) };
-            engine.product_input_gradient(second, parameters, rows, d_hidden, to_inner);
+            let gate = Some(&inner[index]);
+            let to_inner = InputGradient { to: &mut *d_inner, accumulate: false, residual: None, gate };
+            engine.product_input_gradient(second, parameters, rows, d_hidden, all(), to_inner);
             inject_gradient(index + 1, d_inner, transposed, gradient);
             engine.product_weight_gradient(first, rows, &activated[index], d_inner, transposed, gradient);
-            let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: true, gate: Some(&activated[index]) };
-            engine.product_input_gradient(first, parameters, rows, d_inner, to_hidden);
+            let gate = Some(&activated[index]);
+            let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: true, residual: None, gate };
+            engine.product_input_gradient(first, parameters, rows, d_inner, all(), to_hidden);
         }
         inject_gradient(0, d_hidden, transposed, gradient);
         engine.product_weight_gradient(&self.initial, rows, x, d_hidden, transposed, gradient);
-        let to_x = InputGradient { to: x_gradient, accumulate: true, gate: None };
-        engine.product_input_gradient(&self.initial, parameters, rows, d_hidden, to_x);
+        if let Some(to) = x_gradient {
+            let to_x = InputGradient { to, accumulate: true, residual: None, gate: None };
+            let inputs = 0..self.initial.stairs.inputs();
+            engine.product_input_gradient(&self.initial, parameters, rows, d_hidden, inputs, to_x);
+        }
+    }
+
+    /// What units of higher degree hand back to the inputs of `variable`, written to `later`: the first half of a step of the
+    /// backward pass that goes through the variables one by one, last first. A unit's gradient depends on units of its own
+    /// and higher degrees only, so each is computed once, as in [`Made::step`].
+    pub(crate) fn carry_to_input<E: Engine>(&self, call: &RowCall<'_, E>, variable: usize, tape: &mut CarryTape<E>) {
+        let CarryTape { hidden, later, .. } = tape;
+        let output = InputGradient { to: later, accumulate: false, residual: None, gate: None };
+        let inputs = self.variable_inputs[variable].clone();
+        call.engine.product_input_gradient(&self.initial, call.parameters, call.rows, &hidden[0], inputs, output);
+    }
+
+    /// The second half: once dρ of `variable` stands in `carry.rho`, the gradients of the units of its degree.
+    pub(crate) fn carry_through_units<E: Engine>(
+        &self,
+        call: &RowCall<'_, E>,
+        variable: usize,
+        tape: &MadeTape<E>,
+        carry: &mut CarryTape<E>,
+    ) {
+        let RowCall { engine, parameters, rows } = *call;
+        let units = || self.degree_units[variable].clone();
+        if units().is_empty() {
+            return;
+        }
+        let CarryTape { hidden, inner, rho, .. } = carry;
+        if let Some(last) = hidden.last_mut() {
+            let output = InputGradient { to: last, accumulate: false, residual: None, gate: None };
+            engine.product_input_gradient(&self.output, parameters, rows, rho, units(), output);
+        }
+        for (index, [first, second]) in self.blocks.iter().enumerate().rev() {
+            let (before, after) = hidden.split_at_mut(index + 1);
+            let gate = Some(&tape.inner[index]);
+            let output = InputGradient { to: &mut inner[index], accumulate: false, residual: None, gate };
+            engine.product_input_gradient(second, parameters, rows, &after[0], units(), output);
+            let (residual, gate) = (Some(&after[0]), Some(&tape.activated[index]));
+            let output = InputGradient { to: &mut before[index], accumulate: false, residual, gate };
+            engine.product_input_gradient(first, parameters, rows, &inner[index], units(), output);
+        }
     }
 }

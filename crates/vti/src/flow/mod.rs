@@ -181,6 +181,23 @@ impl Flow {
         Ok(())
     }
 
+    /// The score `∂ log q_φ(θ | m)/∂θ` at the θ of the last [`Flow::forward`], written to `score`, which is laid out as in
+    /// [`Workspace::write_z`]; the rest of it is overwritten too. Leaves the forward pass as it is.
+    ///
+    /// `log q(θ) = log ν(z) − log |det ∇T(z)|` with `z = T⁻¹(θ)`. Each layer has a triangular Jacobian, so its inverse
+    /// transpose is applied coordinate by coordinate, for the price of one backward pass (compare Vaitl, Winkler, Richter
+    /// and Kessel 2024).
+    pub fn score<E: Engine>(
+        &self,
+        engine: &E,
+        parameters: &E::Buffer,
+        work: &mut Workspace<E>,
+        score: &mut [E::Real],
+    ) -> Result<(), FlowError> {
+        self.check(work, engine.len(parameters))?;
+        work.score(self, engine, parameters, score)
+    }
+
     /// Gradients of a function of θ and log-determinants after [`Flow::forward`], whose derivatives
     /// [`Workspace::write_gradients`] set: with respect to φ (written to `gradient`), z and features (read from `work`).
     /// Uses up what the forward pass left: each backward pass needs one of its own.

@@ -15,6 +15,8 @@ pub enum Passes {
     Evaluation,
     /// The sampling direction with gradients.
     Training,
+    /// As `Training`, and scores `∂ log q/∂θ` ([`Flow::score`]).
+    TrainingWithScores,
 }
 
 /// Memory for passes over batches of up to a fixed number of rows. Passes allocate nothing.
@@ -55,8 +57,8 @@ impl<E: Engine> std::fmt::Debug for Workspace<E> {
 impl<E: Engine> Workspace<E> {
     pub(super) fn new(flow: &Flow, engine: &E, capacity: usize, passes: Passes) -> Self {
         let lane_rows = match passes {
-            Passes::Training => engine.lane_rows(capacity, flow.parameter_count()),
             Passes::Evaluation => engine.independent_lane_rows(capacity),
+            Passes::Training | Passes::TrainingWithScores => engine.lane_rows(capacity, flow.parameter_count()),
         };
         // Lanes get whole groups of rows, so they must have room for them.
         let lane_rows = lane_rows.next_multiple_of(engine.row_grain()).clamp(1, capacity.max(1));
@@ -176,7 +178,7 @@ impl<E: Engine> Workspace<E> {
         };
         engine.set_rows(&mut lane.contexts, contexts);
         if let ContextShape::Features(stride) = self.shape.context {
-            engine.import(&lane.contexts, &batch.features, Placement::Whole { stride }, &mut lane.features);
+            engine.import(&lane.contexts, &batch.features, Placement::Whole { stride, first: 0 }, &mut lane.features);
         }
     }
 
@@ -273,7 +275,7 @@ impl<E: Engine> Workspace<E> {
             if let Some(matrix) = which(lane) {
                 engine.export(&lane.rows, matrix, at, to);
             }
-            engine.export(&lane.rows, &lane.log_det, Placement::Whole { stride: 1 }, log_det);
+            engine.export(&lane.rows, &lane.log_det, Placement::Whole { stride: 1, first: 0 }, log_det);
         }
         Ok(())
     }
@@ -304,7 +306,7 @@ impl<E: Engine> Workspace<E> {
         engine.for_each_lane(&mut self.lanes, |_, lane| {
             if let Some(training) = &mut lane.training {
                 engine.import(&lane.rows, theta, at, &mut training.x);
-                engine.import(&lane.rows, log_det, Placement::Whole { stride: 1 }, &mut training.log_det);
+                engine.import(&lane.rows, log_det, Placement::Whole { stride: 1, first: 0 }, &mut training.log_det);
             }
         });
         Ok(())
@@ -336,7 +338,7 @@ impl<E: Engine> Workspace<E> {
             if let Some(matrix) = training.features.as_ref().or(training.encoded.as_ref()) {
                 // A context may occur in several lanes.
                 part.fill(E::Real::ZERO);
-                engine.export(&lane.contexts, matrix, Placement::Whole { stride }, &mut part);
+                engine.export(&lane.contexts, matrix, Placement::Whole { stride, first: 0 }, &mut part);
                 features.iter_mut().zip(&part).for_each(|(sum, &part)| *sum += part);
             }
         }
@@ -351,6 +353,39 @@ impl<E: Engine> Workspace<E> {
     pub(super) fn inverse(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
         self.forward_done = false;
         engine.for_each_lane(&mut self.lanes, |_, lane| lane.inverse(flow, engine, parameters));
+    }
+
+    pub(super) fn score(
+        &mut self,
+        flow: &Flow,
+        engine: &E,
+        parameters: &E::Buffer,
+        score: &mut [E::Real],
+    ) -> Result<(), FlowError> {
+        let with_scores = |lane: &Lane<E>| lane.training.as_ref().is_some_and(|training| training.scores.is_some());
+        if !self.forward_done || !self.lanes.iter().all(with_scores) {
+            return Err(FlowError::NoForwardPass);
+        }
+        self.check_coordinates("score", score.len())?;
+        let at = self.left_aligned();
+        for lane in &self.lanes {
+            engine.export(&lane.rows, &lane.x[0], at, score);
+        }
+        // ∂ log ν/∂z = −z.
+        score.iter_mut().for_each(|z| *z = -*z);
+        let start = &*score;
+        engine.for_each_lane(&mut self.lanes, |_, lane| {
+            if let Some(scores) = lane.training.as_mut().and_then(|training| training.scores.as_mut()) {
+                engine.import(&lane.rows, start, at, &mut scores.x);
+            }
+            lane.carry_scores(flow, engine, parameters);
+        });
+        for lane in &self.lanes {
+            if let Some(scores) = lane.training.as_ref().and_then(|training| training.scores.as_ref()) {
+                engine.export(&lane.rows, &scores.x, at, score);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn backward(
@@ -374,7 +409,7 @@ impl<E: Engine> Workspace<E> {
             std::mem::swap(&mut first.parameters, gradient);
         }
         for training in lanes {
-            engine.add(&training.parameters, gradient);
+            engine.combine(1.0, &training.parameters, 1.0, gradient);
         }
         Ok(())
     }

@@ -1,280 +1,174 @@
-//! MADE+ over words of symbols (paper, appendix "Neural probability mass function for model indicators").
-//!
-//! `q(word) = Π_i q(word_i | word_{<i})`, where variable i has as many outputs as its symbols need: one logit for a bit, one
-//! per symbol for a digit. Sampling evaluates each unit of the network once ([`Autoregressive::sample`]), with the same
-//! bits as a full pass per symbol ([`Autoregressive::sample_by_full_passes`]).
+//! MADE+ as a distribution over models, learned by score-function gradients.
 
-use serde::{Deserialize, Serialize};
+use super::baseline::{Baseline, ControlVariate};
+use super::descent::Descent;
+use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
+use super::{WordNet, WordNetSettings, WordPasses, WordWorkspace};
+use crate::engine::{Engine, Real};
+use crate::optimise::OptimiserSettings;
+use crate::space::ModelSpace;
+use crate::state::{State, StateError};
 
-use crate::engine::{Choice, Engine, Placement, Real, RowPlan, ShortSlice};
-use crate::flow::Tensor;
-use crate::flow::context::{ContextCall, Encoded};
-use crate::flow::made::{Made, MadeShape, MadeTape, RowCall};
-use crate::flow::parameters::Layout;
-
-/// Settings of an [`Autoregressive`] distribution.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AutoregressiveSettings {
-    /// Hidden units.
-    pub hidden: usize,
-    /// Residual blocks.
-    pub blocks: usize,
+/// Words are drawn symbol by symbol from a [`WordNet`]; symbols that the space forbids get probability 0.
+pub struct Autoregressive<'a, E: Engine> {
+    space: &'a dyn ModelSpace,
+    net: WordNet,
+    descent: Descent<E>,
+    control: ControlVariate,
+    evaluation: WordWorkspace<E>,
+    training: WordWorkspace<E>,
+    uniforms: Vec<E::Real>,
+    numbers: Vec<E::Real>,
+    /// Words and log probabilities of a chunk.
+    words: Vec<u16>,
 }
 
-impl Default for AutoregressiveSettings {
-    fn default() -> Self {
-        Self { hidden: 128, blocks: 2 }
+impl<E: Engine> std::fmt::Debug for Autoregressive<'_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Autoregressive").field("parameters", &self.net.parameter_count()).finish_non_exhaustive()
     }
 }
 
-/// A distribution over words that cannot be built or used as asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WordError {
-    /// A variable without a choice.
-    #[error("variable {variable} has {arity} symbols, a choice needs at least 2")]
-    Arity {
-        /// Which variable.
-        variable: usize,
-        /// How many symbols it has.
-        arity: u16,
-    },
-    /// A slice that is too short.
-    #[error(transparent)]
-    Length(#[from] ShortSlice),
-    /// A word without variables.
-    #[error("a distribution over words needs at least 1 variable")]
-    NoVariables,
-    /// A log probability that is infinite or not a number.
-    #[error("row {row}: the log probability is not finite")]
-    NotFinite {
-        /// Which row.
-        row: usize,
-    },
-    /// A workspace or parameters of another distribution.
-    #[error("the workspace or the parameters belong to another distribution")]
-    Other,
-    /// A network without hidden units.
-    #[error("a distribution over words needs at least 1 hidden unit")]
-    NoHidden,
+/// The constraints of a space, if it has any.
+fn rules(space: &dyn ModelSpace) -> Option<&dyn ModelSpace> {
+    space.is_constrained().then_some(space)
 }
 
-/// A distribution over words `word[i] < arities[i]`.
-///
-/// ```
-/// use vti::engine::{CpuEngine, Engine};
-/// use vti::models::{Autoregressive, AutoregressiveSettings};
-///
-/// let words = Autoregressive::new(&[3, 2, 2], &AutoregressiveSettings::default())?;
-/// let engine = CpuEngine::<f64>::new(1)?;
-/// let mut parameters = engine.buffer(words.parameter_count());
-/// engine.write(&words.initial_parameters(1), &mut parameters);
-///
-/// let mut work = words.workspace(&engine, 2);
-/// work.write_uniforms(&engine, &[0.1, 0.2, 0.3, 0.9, 0.8, 0.7])?;
-/// words.sample(&engine, &parameters, &mut work)?;
-/// let (mut drawn, mut log_prob) = (vec![0; 6], vec![0.0; 2]);
-/// work.read_words(&engine, &mut drawn, &mut log_prob)?;
-/// assert_eq!(drawn, [0, 0, 0, 2, 1, 1]); // a new network is uniform
-/// assert!((log_prob[0] + 12f64.ln()).abs() < 1e-12);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Autoregressive {
-    arities: Box<[u16]>,
-    made: Made,
-    layout: Layout,
-}
-
-impl Autoregressive {
-    /// A network for words with the given numbers of symbols.
-    pub fn new(arities: &[u16], settings: &AutoregressiveSettings) -> Result<Self, WordError> {
-        let AutoregressiveSettings { hidden, blocks } = *settings;
-        if arities.is_empty() {
-            return Err(WordError::NoVariables);
-        }
-        if hidden == 0 {
-            return Err(WordError::NoHidden);
-        }
-        if let Some((variable, &arity)) = arities.iter().enumerate().find(|&(_, &arity)| arity < 2) {
-            return Err(WordError::Arity { variable, arity });
-        }
-        let outputs = arities.iter().map(|&arity| outputs(arity)).collect();
-        let shape = MadeShape { inputs: vec![1; arities.len()], outputs, hidden, blocks };
-        let mut layout = Layout::default();
-        let made = Made::allocate(&mut layout, &shape, Encoded::Symbols(1));
-        Ok(Self { arities: arities.into(), made, layout })
-    }
-
-    /// How many numbers ψ has.
-    pub fn parameter_count(&self) -> usize {
-        self.layout.len()
-    }
-
-    /// Names, places and shapes of everything in ψ.
-    pub fn tensors(&self) -> &[Tensor] {
-        self.layout.tensors()
-    }
-
-    /// Random initial ψ: all words are equally likely.
-    pub fn initial_parameters<T: Real>(&self, seed: u64) -> Vec<T> {
-        self.layout.initial(seed)
-    }
-
-    /// Memory for up to `rows` words.
-    pub fn workspace<E: Engine>(&self, engine: &E, rows: usize) -> WordWorkspace<E> {
-        let variables = self.made.variables();
-        let lane_rows = engine.independent_lane_rows(rows).max(1);
-        let (dims, zeros) = (vec![variables as u32; rows], vec![0; rows]);
-        let lane = |first: usize| {
-            let order: Vec<u32> = (first..rows.min(first + lane_rows)).map(|row| row as u32).collect();
-            let mut lane = Lane {
-                rows: engine.rows(order.len(), 0),
-                contexts: engine.rows(0, 0),
-                empty: engine.matrix(0, 0),
-                uniforms: engine.matrix(variables, order.len()),
-                words: engine.matrix(variables, order.len()),
-                log_prob: engine.matrix(1, order.len()),
-                tape: self.made.tape(engine, order.len(), 0, false),
-            };
-            let plan = RowPlan {
-                order: &order,
-                dims: &dims,
-                contexts: &zeros,
-                slots: &zeros,
-                active: &[],
-                starts: &[],
-                needs_active: false,
-            };
-            engine.set_rows(&mut lane.rows, plan);
-            lane
-        };
-        let lanes = (0..rows).step_by(lane_rows).map(lane).collect();
-        WordWorkspace { arities: self.arities.clone(), parameters: self.parameter_count(), rows, lanes }
-    }
-
-    /// Draws a word for every row from its uniform numbers, evaluating each unit of the network once.
-    pub fn sample<E: Engine>(
-        &self,
+impl<'a, E: Engine> Autoregressive<'a, E> {
+    /// All words equally likely, constraints aside, for training batches of `rows` rows.
+    pub fn new(
         engine: &E,
-        parameters: &E::Buffer,
-        work: &mut WordWorkspace<E>,
-    ) -> Result<(), WordError> {
-        self.draw(engine, parameters, work, |call, words, variable, tape| {
-            self.made.step(call, words, variable, tape);
+        space: &'a dyn ModelSpace,
+        settings: &WordNetSettings,
+        (optimiser, baseline): (&OptimiserSettings, &Baseline),
+        rows: usize,
+        seed: u64,
+    ) -> Result<Self, ModelsError> {
+        let net = WordNet::new(space.arities(), settings)?;
+        let rows = rows.max(1);
+        Ok(Self {
+            descent: Descent::new(engine, &net.initial_parameters(seed), optimiser)?,
+            control: ControlVariate::new(baseline)?,
+            evaluation: net.workspace(engine, rows, WordPasses::Evaluation),
+            training: net.workspace(engine, rows, WordPasses::Training),
+            uniforms: vec![E::Real::ZERO; rows * space.arities().len()],
+            numbers: vec![E::Real::ZERO; rows],
+            words: vec![0; rows * space.arities().len()],
+            net,
+            space,
         })
     }
 
-    /// The same words by a whole pass for every symbol: the obvious way, to check [`Autoregressive::sample`] against.
-    pub fn sample_by_full_passes<E: Engine>(
-        &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut WordWorkspace<E>,
-    ) -> Result<(), WordError> {
-        self.draw(engine, parameters, work, |call, words, _, tape| self.made.evaluate(call, words, tape))
+    fn width(&self) -> usize {
+        self.space.arities().len()
     }
 
-    /// Draws the variables one after another; `evaluate` brings the logits of one up to date.
-    fn draw<E: Engine>(
-        &self,
+    /// Log probabilities of up to as many words as a workspace holds; the rest of it repeats zeros.
+    fn log_prob_chunk(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]) -> Result<(), super::WordError> {
+        self.words[..words.len()].copy_from_slice(words);
+        self.words[words.len()..].fill(0);
+        self.evaluation.write_words(engine, &self.words)?;
+        self.net.log_prob(engine, &self.descent.parameters, &mut self.evaluation, rules(self.space))?;
+        self.evaluation.read_log_prob(engine, &mut self.numbers)?;
+        log_q.iter_mut().zip(&self.numbers).for_each(|(to, value)| *to = value.to_f64());
+        Ok(())
+    }
+
+    fn sample_chunk(
+        &mut self,
         engine: &E,
-        parameters: &E::Buffer,
-        work: &mut WordWorkspace<E>,
-        evaluate: impl Fn(&RowCall<'_, E>, &E::Matrix, usize, &mut MadeTape<E>) + Sync + Send,
-    ) -> Result<(), WordError> {
-        let count = self.parameter_count();
-        if engine.len(parameters) != count || work.parameters != count || work.arities != self.arities {
-            return Err(WordError::Other);
+        draw: Draw,
+        first: usize,
+        words: &mut [u16],
+        log_q: &mut [f64],
+    ) -> Result<(), super::WordError> {
+        let width = self.width();
+        for (row, uniforms) in self.uniforms.chunks_exact_mut(width).take(log_q.len()).enumerate() {
+            let mut stream = draw.row(first + row);
+            // Rounding to single precision must not reach 1.
+            uniforms.fill_with(|| E::Real::from_f64(stream.uniform()).min(E::Real::ONE - E::Real::EPSILON));
         }
-        engine.for_each_lane(&mut work.lanes, |_, lane| {
-            let Lane { rows, contexts, empty, uniforms, words, log_prob, tape } = lane;
-            let call = RowCall { engine, parameters, rows };
-            self.made.begin(&call, &ContextCall { engine, parameters, rows: contexts, encoded: empty }, tape);
-            engine.clear(words);
-            engine.clear(log_prob);
-            for (variable, &arity) in self.arities.iter().enumerate() {
-                evaluate(&call, words, variable, tape);
-                let (outputs, scale) = (self.made.outputs(variable), scale(arity));
-                let logits = &tape.rho;
-                engine.choose(rows, Choice { variable, outputs, logits, uniforms, scale, words, log_prob });
+        self.evaluation.write_uniforms(engine, &self.uniforms)?;
+        self.net.sample(engine, &self.descent.parameters, &mut self.evaluation, rules(self.space))?;
+        // What is not finite shows in the log probabilities, which the caller looks at.
+        if let Err(error @ super::WordError::Length(_)) =
+            self.evaluation.read_words(engine, &mut self.words, &mut self.numbers)
+        {
+            return Err(error);
+        }
+        words.copy_from_slice(&self.words[..words.len()]);
+        log_q.iter_mut().zip(&self.numbers).for_each(|(to, value)| *to = value.to_f64());
+        Ok(())
+    }
+
+    /// The gradient of the mean loss as the batch estimates it.
+    fn gradient(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> Result<(), super::WordError> {
+        let weights = self.control.weights(batch);
+        self.numbers.iter_mut().zip(weights).for_each(|(to, &weight)| *to = E::Real::from_f64(weight));
+        self.training.write_words(engine, batch.words)?;
+        let parameters = &self.descent.parameters;
+        self.net.log_prob(engine, parameters, &mut self.training, rules(self.space))?;
+        self.net.backward(engine, parameters, &mut self.training, &self.numbers, &mut self.descent.gradient)
+    }
+}
+
+/// `Ĥ_N(ψ')` from draws of q_ψ with whole-word weights in log space (paper, appendix "Monte Carlo estimation of
+/// information").
+fn entropy_by_weights(log_q: &[f64], log_q_new: &[f64]) -> f64 {
+    let terms = log_q.iter().zip(log_q_new).map(|(old, new)| -(new - old).exp() * new);
+    terms.sum::<f64>() / log_q.len().max(1) as f64
+}
+
+impl<E: Engine> ModelDistribution<E> for Autoregressive<'_, E> {
+    fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]) {
+        let (width, rows) = (self.width(), self.evaluation.rows());
+        for (index, (words, log_q)) in words.chunks_mut(rows * width).zip(log_q.chunks_mut(rows)).enumerate() {
+            if self.sample_chunk(engine, draw, index * rows, words, log_q).is_err() {
+                unreachable!("workspaces and buffers are this network's");
             }
-        });
-        Ok(())
-    }
-}
-
-/// Logits of a variable: that of 1 for a bit, one per symbol for a digit.
-fn outputs(arity: u16) -> usize {
-    if arity == 2 { 1 } else { usize::from(arity) }
-}
-
-/// Symbols enter the network on a scale from 0 to 1.
-fn scale(arity: u16) -> f64 {
-    1.0 / f64::from(arity - 1)
-}
-
-/// Memory for drawing words.
-pub struct WordWorkspace<E: Engine> {
-    arities: Box<[u16]>,
-    /// Of the distribution it was made for.
-    parameters: usize,
-    rows: usize,
-    lanes: Vec<Lane<E>>,
-}
-
-struct Lane<E: Engine> {
-    rows: E::Rows,
-    contexts: E::Rows,
-    empty: E::Matrix,
-    uniforms: E::Matrix,
-    words: E::Matrix,
-    log_prob: E::Matrix,
-    tape: MadeTape<E>,
-}
-
-impl<E: Engine> std::fmt::Debug for WordWorkspace<E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WordWorkspace").field("arities", &self.arities).finish_non_exhaustive()
-    }
-}
-
-impl<E: Engine> WordWorkspace<E> {
-    /// Sets the uniform numbers in [0, 1), one per row and variable, row-major.
-    pub fn write_uniforms(&mut self, engine: &E, uniforms: &[E::Real]) -> Result<(), WordError> {
-        ShortSlice::check("uniforms", uniforms.len(), self.rows * self.arities.len())?;
-        let at = Placement::Whole { stride: self.arities.len() };
-        engine.for_each_lane(&mut self.lanes, |_, lane| engine.import(&lane.rows, uniforms, at, &mut lane.uniforms));
-        Ok(())
-    }
-
-    /// Reads the words, row-major, and their log probabilities. Everything is read even when the error says that a log
-    /// probability is not finite.
-    pub fn read_words(&self, engine: &E, words: &mut [u16], log_prob: &mut [E::Real]) -> Result<(), WordError> {
-        ShortSlice::check("words", words.len(), self.rows * self.arities.len())?;
-        ShortSlice::check("log_prob", log_prob.len(), self.rows)?;
-        let mut scaled = vec![E::Real::ZERO; words.len()];
-        for lane in &self.lanes {
-            let at = Placement::Whole { stride: self.arities.len() };
-            engine.export(&lane.rows, &lane.words, at, &mut scaled);
-            engine.export(&lane.rows, &lane.log_prob, Placement::Whole { stride: 1 }, log_prob);
         }
-        let arities = self.arities.iter().cycle();
-        for ((word, scaled), &arity) in words.iter_mut().zip(scaled).zip(arities) {
-            *word = (scaled.to_f64() / scale(arity)).round() as u16;
-        }
-        let bad = log_prob.iter().take(self.rows).position(|value| !value.is_finite());
-        bad.map_or(Ok(()), |row| Err(WordError::NotFinite { row }))
     }
 
-    /// Reads the logits behind the last words: for each row, those of all variables one after another.
-    pub fn read_logits(&self, engine: &E, logits: &mut [E::Real]) -> Result<(), WordError> {
-        let stride = self.arities.iter().map(|&arity| outputs(arity)).sum();
-        ShortSlice::check("logits", logits.len(), self.rows * stride)?;
-        for lane in &self.lanes {
-            engine.export(&lane.rows, &lane.tape.rho, Placement::Whole { stride }, logits);
+    fn log_prob(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]) {
+        let (width, rows) = (self.width(), self.evaluation.rows());
+        for (words, log_q) in words.chunks(rows * width).zip(log_q.chunks_mut(rows)) {
+            // Words of another space.
+            if self.log_prob_chunk(engine, words, log_q).is_err() {
+                log_q.fill(f64::NAN);
+            }
         }
-        Ok(())
+    }
+
+    fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
+        if self.gradient(engine, batch).is_err() {
+            return ModelUpdate { gradient_norm: f64::NAN, scale: 0.0 };
+        }
+        // The draws' log probabilities are at hand: H(ψ) needs no pass of its own.
+        let entropy = -batch.log_q.iter().sum::<f64>() / batch.log_q.len().max(1) as f64;
+        let Self { space, net, descent, evaluation, numbers, .. } = self;
+        let mut log_q_new = vec![0.0; batch.log_q.len()];
+        let ready = batch.information_limit < f64::INFINITY && evaluation.write_words(engine, batch.words).is_ok();
+        descent.step(engine, batch.rate, batch.information_limit, entropy, |parameters| {
+            let evaluated = ready
+                && net.log_prob(engine, parameters, evaluation, rules(*space)).is_ok()
+                && evaluation.read_log_prob(engine, numbers).is_ok();
+            if !evaluated {
+                return f64::NAN;
+            }
+            log_q_new.iter_mut().zip(&*numbers).for_each(|(to, value)| *to = value.to_f64());
+            entropy_by_weights(batch.log_q, &log_q_new)
+        })
+    }
+
+    fn state(&self, engine: &E) -> State {
+        let mut state = State::default();
+        state.put_state("descent", self.descent.state(engine));
+        state.put_state("control", self.control.state());
+        state
+    }
+
+    fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
+        self.descent.restore(engine, &mut state.take_state("descent"))?;
+        self.control.restore(&mut state.take_state("control"))
     }
 }

@@ -1,5 +1,118 @@
-//! Distributions over models.
+//! Distributions over models `q_ψ(m)` (paper, section 3).
+//!
+//! | distribution | for | learns by |
+//! |---|---|---|
+//! | [`Categorical`] | spaces that can be enumerated, to 2²⁰ models | score-function gradients of its logits |
+//! | [`Autoregressive`] | any space | score-function gradients of a MADE+ ([`WordNet`]) |
+//! | [`Surrogate`] | spaces that can be enumerated | Bayesian regression of −ℓ(m; φ) on the model |
+//!
+//! All are behind [`ModelDistribution`]. Words that a space forbids have probability exactly 0 and are never drawn.
 
 mod autoregressive;
+mod baseline;
+mod categorical;
+mod choose;
+mod descent;
+mod surrogate;
+mod table;
+mod word_workspace;
+mod words;
 
-pub use autoregressive::{Autoregressive, AutoregressiveSettings, WordError, WordWorkspace};
+pub use autoregressive::Autoregressive;
+pub use baseline::Baseline;
+pub use categorical::Categorical;
+pub use choose::{
+    AutoregressiveSettings, CategoricalSettings, Chosen, LearningSettings, ModelsError, ModelsSettings, build,
+};
+pub use surrogate::{Covariance, Surrogate, SurrogateSettings};
+pub use word_workspace::{WordPasses, WordWorkspace};
+pub use words::{DigitInput, WordError, WordNet, WordNetSettings};
+
+use crate::engine::Engine;
+use crate::random::{Purpose, Stream};
+use crate::space::Catalogue;
+use crate::state::{State, StateError};
+
+/// A distribution over the words of a space, which can be drawn from, evaluated and improved.
+///
+/// Words are given row-major, one after another; `log_q.len()` says how many.
+pub trait ModelDistribution<E: Engine>: Send {
+    /// Draws a word for every row, row r from the random stream of `(draw, r)`, with its log probability.
+    fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]);
+
+    /// Log probabilities of words; −∞ for forbidden ones.
+    fn log_prob(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]);
+
+    /// Learns from a batch that was drawn by [`ModelDistribution::sample`] and scored.
+    fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate;
+
+    /// Everything that [`ModelDistribution::restore`] needs to go on bit for bit.
+    fn state(&self, engine: &E) -> State;
+
+    /// Goes on from a kept state.
+    fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError>;
+
+    /// Learning is over: what was only there to explore may go.
+    fn settle(&mut self, _engine: &E) {}
+
+    /// All words, where they are numbered; their log probabilities are then cheap.
+    fn catalogue(&self) -> Option<&Catalogue> {
+        None
+    }
+}
+
+/// Names the random streams of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// The run's seed.
+    pub seed: u64,
+    /// What the draws are for.
+    pub purpose: Purpose,
+    /// The step, or the number of the batch.
+    pub step: u64,
+}
+
+impl Draw {
+    /// The stream of a row.
+    pub fn row(self, row: usize) -> Stream {
+        Stream::new(self.seed, self.purpose, self.step, row as u64)
+    }
+}
+
+/// A batch of models with what was found out about them.
+#[derive(Clone, Copy, Debug)]
+pub struct ScoredBatch<'a> {
+    /// Words, row-major.
+    pub words: &'a [u16],
+    /// `log q_ψ(m)`.
+    pub log_q: &'a [f64],
+    /// `log p(m)`.
+    pub log_prior: &'a [f64],
+    /// `log h_φ(z | m)`, a noisy value of ℓ(m; φ); meaningless in rows that are not kept.
+    pub log_h: &'a [f64],
+    /// Rows that are finite.
+    pub kept: &'a [bool],
+    /// Learning rate of ψ.
+    pub rate: f64,
+    /// How much the entropy of q may change, in nats.
+    pub information_limit: f64,
+    /// How fast φ moves, from 1 (at its peak) to 0.
+    pub drift: f64,
+}
+
+impl ScoredBatch<'_> {
+    /// The loss of each kept row, `log h + log q − log p` (paper, section "Estimation via Monte Carlo gradients").
+    fn losses(&self) -> impl Iterator<Item = Option<f64>> + '_ {
+        let rows = self.log_h.iter().zip(self.log_q).zip(self.log_prior).zip(self.kept);
+        rows.map(|(((log_h, log_q), log_prior), &kept)| kept.then_some(log_h + log_q - log_prior))
+    }
+}
+
+/// What an update did.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct ModelUpdate {
+    /// Norm of the gradient before clipping; 0 where there is none.
+    pub gradient_norm: f64,
+    /// Which share of the step the information limit let through; 0 when it was discarded.
+    pub scale: f64,
+}

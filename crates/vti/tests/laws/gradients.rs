@@ -47,6 +47,37 @@ fn gradients_agree_in_the_tails() {
     table().iter().filter(|case| case.has_spline()).for_each(|case| check_gradients(case, 3, 60.0));
 }
 
+/// The score s = ∂ log q/∂θ satisfies `s ∇T = −z − ∂ log |det ∇T|/∂z`: carried back through the flow it becomes −z.
+#[test]
+fn scores_carried_back_are_those_of_the_reference() {
+    for scale in [1.0, 20.0] {
+        for_all(|case, seed| {
+            let rows = 70;
+            let mut setup = Setup::<f64>::new(case, rows, seed);
+            setup.z.iter_mut().for_each(|z| *z *= scale);
+            let engine = &setup.engine;
+            let z = setup.left_align(&setup.z);
+            let mut work = setup.workspace(&setup.batch, Passes::TrainingWithScores);
+            work.write_z(engine, &z).unwrap();
+            let parameters = setup.device_parameters();
+            setup.flow.forward(engine, &parameters, &mut work).unwrap();
+            let (mut score, mut back) = (vec![0.0; z.len()], vec![0.0; z.len()]);
+            setup.flow.score(engine, &parameters, &mut work, &mut score).unwrap();
+            work.write_gradients(engine, &score, &vec![1.0; rows]).unwrap();
+            let mut gradient = engine.buffer(setup.parameters.len());
+            setup.flow.backward(engine, &parameters, &mut work, &mut gradient).unwrap();
+            work.read_z_gradient(engine, &mut back).unwrap();
+            for row in 0..rows {
+                let place = row * setup.max_dim()..row * setup.max_dim() + setup.batch.active(row).len();
+                let size = score[place.clone()].iter().fold(scale, |size, s| size.max(s.abs()));
+                for i in place {
+                    assert!((back[i] + z[i]).abs() < 1e-9 * size, "{}: row {row}: {} ≠ −{}", case.name, back[i], z[i]);
+                }
+            }
+        });
+    }
+}
+
 /// Compares all gradients of a flow with central differences at z `scale` times as large as usual.
 fn check_gradients(case: &Case, seed: u64, scale: f64) {
     let rows = 9;

@@ -80,7 +80,7 @@ fn threads_do_not_change_a_bit() {
         let z = setup.left_align(&setup.z);
         let mut parameters = setup.device_parameters();
         let mut gradient = engine.buffer(setup.parameters.len());
-        let mut optimiser = vti::train::AdamW::new(engine, setup.parameters.len(), Default::default()).unwrap();
+        let mut optimiser = vti::optimise::AdamW::new(engine, setup.parameters.len(), Default::default()).unwrap();
         let mut work = setup.workspace(&setup.batch, Passes::Training);
         let (mut theta, mut log_det) = (vec![T::ZERO; z.len()], vec![T::ZERO; rows]);
         let pull = vec![-T::ONE; rows];

@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use vti::engine::{
-    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, RowPlan, Table,
-    TableGradient, Transform,
+    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, RowPlan, Symbols,
+    Table, TableGradient, Transform,
 };
 use vti::flow::{ContextShape, Passes};
 
@@ -45,7 +45,7 @@ impl Rows {
 /// Where feature `i` of a row of dimension `dim` stands on the host; none if it does not.
 fn host_place(at: Placement<'_>, host_row: usize, i: usize, dim: usize) -> Option<usize> {
     match at {
-        Placement::Whole { stride } => Some(host_row * stride + i),
+        Placement::Whole { stride, first } => (first..first + stride).contains(&i).then(|| host_row * stride + i - first),
         Placement::LeftAligned { stride } => (i < dim).then_some(host_row * stride + i),
         Placement::Saturated { stride, active, starts } => {
             (i < dim).then(|| host_row * stride + active[starts[host_row] as usize + i] as usize)
@@ -116,7 +116,8 @@ impl Engine for Plain {
         for row in rows.all() {
             for i in 0..to.features {
                 let place = host_place(at, rows.order[row], i, rows.dims[row] as usize);
-                to.rows[row][i] = place.map_or(0.0, |place| from[place]);
+                let outside = matches!(at, Placement::Whole { .. });
+                to.rows[row][i] = place.map_or(if outside { to.rows[row][i] } else { 0.0 }, |place| from[place]);
             }
         }
     }
@@ -165,16 +166,18 @@ impl Engine for Plain {
         parameters: &Vec<f64>,
         rows: &Rows,
         gradient: &Matrix,
+        units: Range<usize>,
         output: InputGradient<'_, Matrix>,
     ) {
-        let InputGradient { to, accumulate, gate } = output;
+        let InputGradient { to, accumulate, residual, gate } = output;
         for row in rows.all() {
-            for input in 0..linear.inputs().units(rows.dims[row]) {
+            for input in units.start..units.end.min(linear.inputs().units(rows.dims[row])) {
                 let readers = linear.stairs().first(input)..linear.outputs().units(rows.dims[row]);
                 let weight = |unit: usize| parameters[linear.weight() + unit * linear.stairs().inputs() + input];
                 let sum: f64 = readers.map(|unit| weight(unit) * gradient.rows[row][unit]).sum();
                 let open = gate.is_none_or(|gate| gate.rows[row][input] > 0.0);
                 let before = if accumulate { to.rows[row][input] } else { 0.0 };
+                let before = before + residual.map_or(0.0, |residual| residual.rows[row][input]);
                 to.rows[row][input] = before + if open { sum } else { 0.0 };
             }
         }
@@ -341,11 +344,56 @@ impl Engine for Plain {
         }
     }
 
+    fn transform_score(
+        &self,
+        transform: &Transform,
+        rows: &Rows,
+        coordinates: Range<usize>,
+        rho: &Matrix,
+        x: &Matrix,
+        later: &Matrix,
+        score: &mut Matrix,
+        rho_gradient: &mut Matrix,
+    ) {
+        let (k, step) = (transform.parameters(), 1e-6);
+        let difference = |value: &dyn Fn(f64) -> f64| (value(step) - value(-step)) / (2.0 * step);
+        for row in rows.all() {
+            rho_gradient.rows[row][coordinates.start * k..coordinates.end * k].fill(0.0);
+            for i in coordinates.start..coordinates.end.min(rows.dims[row] as usize) {
+                let (own, x) = (&rho.rows[row][i * k..][..k], x.rows[row][i]);
+                let slope = evaluate(transform, own, x).1.exp();
+                let bend = difference(&|step| evaluate(transform, own, x + step).1);
+                let carried = (score.rows[row][i] - later.rows[row][i] - bend) / slope;
+                score.rows[row][i] = carried;
+                for j in 0..k {
+                    rho_gradient.rows[row][i * k + j] = difference(&|step| {
+                        let mut moved = own.to_vec();
+                        moved[j] += step;
+                        let (value, log_slope) = evaluate(transform, &moved, x);
+                        carried * value + log_slope
+                    });
+                }
+            }
+        }
+    }
+
     fn choose(&self, _: &Rows, _: Choice<'_, Matrix>) {
         unimplemented!("flows draw no symbols")
     }
-    fn add(&self, from: &Vec<f64>, to: &mut Vec<f64>) {
-        to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+    fn symbol_log_prob(&self, _: &Rows, _: Symbols<'_, Matrix>, _: &Matrix, _: &mut Matrix) {
+        unimplemented!("flows draw no symbols")
+    }
+    fn symbol_gradient(&self, _: &Rows, _: Symbols<'_, Matrix>, _: &Matrix, _: &mut Matrix) {
+        unimplemented!("flows draw no symbols")
+    }
+    fn add_features(&self, _: &Rows, _: Range<usize>, _: &Matrix, _: &mut Matrix) {
+        unimplemented!("flows draw no symbols")
+    }
+    fn combine(&self, factor: f64, from: &Vec<f64>, keep: f64, to: &mut Vec<f64>) {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = factor * from + keep * *to);
+    }
+    fn norm(&self, buffer: &Vec<f64>) -> f64 {
+        buffer.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
     fn adamw(&self, _: &AdamWStep, _: &Vec<f64>, _: (&mut Vec<f64>, &mut Vec<f64>), _: &mut Vec<f64>) -> f64 {
         unimplemented!("flows update nothing")
@@ -353,17 +401,19 @@ impl Engine for Plain {
 }
 
 /// θ, log-determinants, gradients and recovered z of a flow on any engine.
-fn everything<E: Engine<Real = f64>>(engine: &E, setup: &Setup<f64>) -> [Vec<f64>; 5] {
+fn everything<E: Engine<Real = f64>>(engine: &E, setup: &Setup<f64>) -> [Vec<f64>; 6] {
     let (flow, rows) = (&setup.flow, setup.batch.rows());
     let z = setup.left_align(&setup.z);
     let mut parameters = engine.buffer(setup.parameters.len());
     engine.write(&setup.parameters, &mut parameters);
-    let mut work = flow.workspace(engine, rows, Passes::Training);
+    let mut work = flow.workspace(engine, rows, Passes::TrainingWithScores);
     work.set_batch(engine, &setup.batch).unwrap();
     work.write_z(engine, &z).unwrap();
     flow.forward(engine, &parameters, &mut work).unwrap();
     let (mut theta, mut log_det) = (vec![0.0; z.len()], vec![0.0; rows]);
     work.read_theta(engine, &mut theta, &mut log_det).unwrap();
+    let mut score = vec![0.0; z.len()];
+    flow.score(engine, &parameters, &mut work, &mut score).unwrap();
     work.write_gradients(engine, &theta, &vec![-1.0; rows]).unwrap();
     let mut gradient = engine.buffer(setup.parameters.len());
     flow.backward(engine, &parameters, &mut work, &mut gradient).unwrap();
@@ -377,7 +427,7 @@ fn everything<E: Engine<Real = f64>>(engine: &E, setup: &Setup<f64>) -> [Vec<f64
     flow.inverse(engine, &parameters, &mut evaluation).unwrap();
     let mut back = vec![0.0; z.len()];
     evaluation.read_z(engine, &mut back, &mut vec![0.0; rows]).unwrap();
-    [theta, log_det, found, features, back]
+    [theta, log_det, found, features, back, score]
 }
 
 #[test]
@@ -386,7 +436,7 @@ fn flows_run_unchanged_on_another_engine() {
     for case in table().iter().filter(|case| case.shape.max_dim == 5 && wanted(case.shape.context)) {
         let setup = Setup::<f64>::new(case, 20, 41);
         let (fast, plain) = (everything(&setup.engine, &setup), everything(&Plain, &setup));
-        for (what, (fast, plain)) in ["θ", "log-det", "dφ", "d features", "z"].iter().zip(fast.iter().zip(&plain)) {
+        for (what, (fast, plain)) in ["θ", "log-det", "dφ", "d features", "z", "score"].iter().zip(fast.iter().zip(&plain)) {
             let error = max_error(fast, plain.iter().copied());
             assert!(error < 1e-5, "{}: {what} off by {error}", case.name);
         }

@@ -1,20 +1,30 @@
 //! Moving numbers about: host memory, tables, reversals.
 
+use std::ops::Range;
+
 use super::TILE;
 use super::memory::{CpuMatrix, CpuRows, active_rows};
 use super::simd::{Kernel, SIDE, Vector};
 use crate::engine::{Placement, Reach, Real};
 
+/// The run of features that [`Placement::Whole`] names in a matrix of `features`.
+fn whole(first: usize, stride: usize, features: usize) -> Range<usize> {
+    first.min(features)..features.min(first + stride)
+}
+
 pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Placement<'_>, to: &mut [T]) {
-    let features = to.len() / TILE;
-    let top = if let Placement::Whole { .. } = at { features } else { rows.tile_dim(tile) as usize };
-    to[..top * TILE].fill(T::ZERO);
+    let run = match at {
+        Placement::Whole { stride, first } => whole(first, stride, to.len() / TILE),
+        _ => 0..rows.tile_dim(tile) as usize,
+    };
+    let to = &mut to[run.start * TILE..run.end * TILE];
+    to.fill(T::ZERO);
     for (lane, &row) in rows.tile_order(tile).iter().enumerate() {
         let place = tile * TILE + lane;
         let dim = rows.dims[place] as usize;
         match at {
-            Placement::LeftAligned { stride } | Placement::Whole { stride } => {
-                let count = if let Placement::Whole { .. } = at { features } else { dim };
+            Placement::LeftAligned { stride } | Placement::Whole { stride, .. } => {
+                let count = if let Placement::Whole { .. } = at { run.len() } else { dim };
                 for (i, &value) in from[row as usize * stride..][..count].iter().enumerate() {
                     to[i * TILE + lane] = value;
                 }
@@ -31,15 +41,20 @@ pub(super) fn import<T: Real>(rows: &CpuRows, tile: usize, from: &[T], at: Place
 }
 
 pub(super) fn export<T: Real>(rows: &CpuRows, from: &CpuMatrix<T>, at: Placement<'_>, to: &mut [T]) {
-    let features = from.features;
     for tile in 0..rows.tiles() {
-        let from = from.tile(tile);
+        let from = match at {
+            Placement::Whole { stride, first } => {
+                let run = whole(first, stride, from.features);
+                &from.tile(tile)[run.start * TILE..run.end * TILE]
+            }
+            _ => from.tile(tile),
+        };
         for (lane, &row) in rows.tile_order(tile).iter().enumerate() {
             let place = tile * TILE + lane;
             let dim = rows.dims[place] as usize;
             match at {
-                Placement::LeftAligned { stride } | Placement::Whole { stride } => {
-                    let count = if let Placement::Whole { .. } = at { features } else { dim };
+                Placement::LeftAligned { stride } | Placement::Whole { stride, .. } => {
+                    let count = if let Placement::Whole { .. } = at { from.len() / TILE } else { dim };
                     for (i, value) in to[row as usize * stride..][..count].iter_mut().enumerate() {
                         *value = from[i * TILE + lane];
                     }

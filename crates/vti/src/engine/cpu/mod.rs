@@ -11,6 +11,7 @@ pub mod simd;
 mod spline;
 mod team;
 mod transform;
+mod words;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use self::memory::{CpuBuffer, CpuMatrix, CpuRows};
 use self::simd::{Instructions, Kernel};
 use self::team::{Chunks, Team, for_each};
 use super::{
-    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, Real, RowPlan, Table,
-    TableGradient, Transform,
+    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, Real, RowPlan, Symbols,
+    Table, TableGradient, Transform,
 };
 
 /// Rows per tile: four 512-bit vectors of `f32`.
@@ -203,19 +204,22 @@ impl<T: Real> Engine for CpuEngine<T> {
         parameters: &CpuBuffer<T>,
         rows: &CpuRows,
         gradient: &CpuMatrix<T>,
+        units: Range<usize>,
         output: InputGradient<'_, CpuMatrix<T>>,
     ) {
-        let InputGradient { to, accumulate, gate } = output;
-        self.each_tile(rows, to, TILE * linear.stairs.nonzeros(), |tile, to| {
+        let InputGradient { to, accumulate, residual, gate } = output;
+        let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.inputs().max(1);
+        self.each_tile(rows, to, cost, |tile, to| {
             let dim = rows.tile_dim(tile);
             self.run(product::InputGradient {
                 linear,
                 parameters,
                 outputs: linear.outputs.units(dim),
-                inputs: linear.inputs.units(dim),
+                inputs: units.start..units.end.min(linear.inputs.units(dim)),
                 gradient: gradient.tile(tile),
                 to,
                 accumulate,
+                residual: residual.map(|residual| residual.tile(tile)),
                 gate: gate.map(|gate| gate.tile(tile)),
             });
         });
@@ -394,6 +398,26 @@ impl<T: Real> Engine for CpuEngine<T> {
         });
     }
 
+    fn transform_score(
+        &self,
+        transform: &Transform,
+        rows: &CpuRows,
+        coordinates: Range<usize>,
+        rho: &CpuMatrix<T>,
+        x: &CpuMatrix<T>,
+        later: &CpuMatrix<T>,
+        score: &mut CpuMatrix<T>,
+        rho_gradient: &mut CpuMatrix<T>,
+    ) {
+        let cost = 32 * TILE * transform.parameters() * coordinates.len();
+        self.each_tile_pair(rows, (score, rho_gradient), cost, |tile, score, rho_gradient| {
+            let dims = rows.tile_dims(tile);
+            let coordinates = coordinates.start..coordinates.end.min(dims[0] as usize);
+            let (rho, x, later) = (rho.tile(tile), x.tile(tile), later.tile(tile));
+            self.run(transform::Score { transform, dims, coordinates, rho, x, later, score, rho_gradient });
+        });
+    }
+
     fn broadcast(&self, parameters: &CpuBuffer<T>, at: usize, k: usize, rows: &CpuRows, to: &mut CpuMatrix<T>) {
         let values = &parameters[at..at + k];
         self.each_tile(rows, to, TILE * to.features, |tile, to| {
@@ -416,17 +440,62 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 
     fn choose(&self, rows: &CpuRows, choice: Choice<'_, CpuMatrix<T>>) {
-        let Choice { variable, outputs, logits, uniforms, scale, words, log_prob } = choice;
-        self.each_tile_pair(rows, (words, log_prob), 32 * TILE * outputs.len(), |tile, words, log_prob| {
+        let Choice { variable, outputs, logits, uniforms, words, entry, inputs, log_prob } = choice;
+        let lens = (words.tile_len(), inputs.tile_len(), log_prob.tile_len());
+        let (words, inputs) = (Chunks::new(&mut words.data, lens.0), Chunks::new(&mut inputs.data, lens.1));
+        let parts = (words, (inputs, Chunks::new(&mut log_prob.data, lens.2)));
+        let team = self.team_for(rows.tiles() * 32 * TILE * outputs.len());
+        for_each(team, parts, rows.tiles(), |tile, (words, (inputs, log_prob))| {
             let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
             let uniforms = &uniforms.tile(tile)[variable * TILE..][..TILE];
             let words = &mut words[variable * TILE..][..TILE];
-            self.run(transform::Choose { logits, uniforms, scale: T::from_f64(scale), words, log_prob });
+            self.run(words::Choose { logits, uniforms, words, entry: &entry, inputs, log_prob });
         });
     }
 
-    fn add(&self, from: &CpuBuffer<T>, to: &mut CpuBuffer<T>) {
-        optimiser::add(self, from, to);
+    fn symbol_log_prob(
+        &self,
+        rows: &CpuRows,
+        symbols: Symbols<'_, CpuMatrix<T>>,
+        logits: &CpuMatrix<T>,
+        log_prob: &mut CpuMatrix<T>,
+    ) {
+        let Symbols { variable, outputs, words } = symbols;
+        self.each_tile(rows, log_prob, 32 * TILE * outputs.len(), |tile, log_prob| {
+            let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
+            let words = &words.tile(tile)[variable * TILE..][..TILE];
+            self.run(words::LogProb { logits, words, log_prob });
+        });
+    }
+
+    fn symbol_gradient(
+        &self,
+        rows: &CpuRows,
+        symbols: Symbols<'_, CpuMatrix<T>>,
+        weights: &CpuMatrix<T>,
+        logits: &mut CpuMatrix<T>,
+    ) {
+        let Symbols { variable, outputs, words } = symbols;
+        self.each_tile(rows, logits, 32 * TILE * outputs.len(), |tile, logits| {
+            let logits = &mut logits[outputs.start * TILE..outputs.end * TILE];
+            let words = &words.tile(tile)[variable * TILE..][..TILE];
+            self.run(words::Gradient { logits, words, weights: weights.tile(tile) });
+        });
+    }
+
+    fn add_features(&self, rows: &CpuRows, features: Range<usize>, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+        let run = features.start * TILE..features.end * TILE;
+        self.each_tile(rows, to, TILE * features.len(), |tile, to| {
+            to[run.clone()].iter_mut().zip(&from.tile(tile)[run.clone()]).for_each(|(to, &from)| *to += from);
+        });
+    }
+
+    fn combine(&self, factor: f64, from: &CpuBuffer<T>, keep: f64, to: &mut CpuBuffer<T>) {
+        optimiser::combine(self, factor, from, keep, to);
+    }
+
+    fn norm(&self, buffer: &CpuBuffer<T>) -> f64 {
+        optimiser::norm(self, buffer)
     }
 
     fn len(&self, buffer: &CpuBuffer<T>) -> usize {

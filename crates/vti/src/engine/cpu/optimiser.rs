@@ -31,7 +31,8 @@ fn chunk<T>(slice: &[T], index: usize, len: usize) -> &[T] {
     &slice[index * len..slice.len().min((index + 1) * len)]
 }
 
-fn squared_norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
+/// Euclidean norm.
+pub(super) fn norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
     // A fixed number of partial sums: their order of addition is the same for any number of threads.
     const PARTS: usize = 64;
     let mut parts = [0.0; PARTS];
@@ -39,15 +40,37 @@ fn squared_norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
     for_each(engine.team_for(buffer.len()), Chunks::new(&mut parts, 1), buffer.len().div_ceil(len), |index, sum| {
         sum[0] = engine.run(SquaredNorm(chunk(buffer, index, len)));
     });
-    parts.into_iter().sum()
+    parts.into_iter().sum::<f64>().sqrt()
 }
 
-/// `to += from`.
-pub(super) fn add<T: Real>(engine: &CpuEngine<T>, from: &[T], to: &mut [T]) {
+struct Combine<'a, T> {
+    factor: T,
+    from: &'a [T],
+    keep: T,
+    to: &'a mut [T],
+}
+
+impl<T: Real> Kernel<T> for Combine<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) {
+        let Self { factor, from, keep, to } = self;
+        if keep == T::ZERO {
+            to.iter_mut().zip(from).for_each(|(to, &from)| *to = factor * from);
+        } else {
+            to.iter_mut().zip(from).for_each(|(to, &from)| *to = factor.mul_add(from, keep * *to));
+        }
+    }
+}
+
+/// `to = factor · from + keep · to`.
+pub(super) fn combine<T: Real>(engine: &CpuEngine<T>, factor: f64, from: &[T], keep: f64, to: &mut [T]) {
     assert_eq!(from.len(), to.len(), "buffers of one length");
+    let (factor, keep) = (T::from_f64(factor), T::from_f64(keep));
     let team = engine.team_for(4 * to.len());
     for_each(team, Chunks::new(to, CHUNK), usize::MAX, |index, to| {
-        to.iter_mut().zip(chunk(from, index, CHUNK)).for_each(|(to, &from)| *to += from);
+        engine.run(Combine { factor, from: chunk(from, index, CHUNK), keep, to });
     });
 }
 
@@ -94,7 +117,7 @@ pub(super) fn adamw<T: Real>(
 ) -> f64 {
     let lengths = [gradient.len(), first.len(), second.len()];
     assert_eq!(lengths, [parameters.len(); 3], "gradient, moments and parameters of one length");
-    let norm = squared_norm(engine, gradient).sqrt();
+    let norm = norm(engine, gradient);
     if !norm.is_finite() {
         return norm;
     }

@@ -244,16 +244,18 @@ pub(super) struct InputGradient<'a, T> {
     /// Outputs whose gradient this tile holds.
     pub outputs: usize,
     /// Inputs whose gradient is wanted.
-    pub inputs: usize,
+    pub inputs: Range<usize>,
     pub gradient: &'a [T],
     pub to: &'a mut [T],
     pub accumulate: bool,
+    pub residual: Option<&'a [T]>,
     pub gate: Option<&'a [T]>,
 }
 
 struct FinishInputGradient<T> {
     to: *mut T,
     gate: Option<*const T>,
+    residual: Option<*const T>,
     accumulate: bool,
 }
 
@@ -267,6 +269,9 @@ impl<T: Real, V: Vector<T>> Finish<V> for FinishInputGradient<T> {
             let mut dx = sum;
             if let Some(gate) = self.gate {
                 dx = dx.gated(V::load(gate.add(place)));
+            }
+            if let Some(residual) = self.residual {
+                dx = dx.add(V::load(residual.add(place)));
             }
             if self.accumulate {
                 dx = dx.add(V::load(self.to.add(place)));
@@ -282,27 +287,28 @@ impl<T: Real> Kernel<T> for InputGradient<'_, T> {
 
     #[inline(always)]
     fn run<V: Vector<T>>(self) {
-        let Self { linear, parameters, outputs, inputs, gradient, to, accumulate, gate } = self;
+        let Self { linear, parameters, outputs, inputs, gradient, to, accumulate, residual, gate } = self;
         let stride = linear.stairs.inputs();
         let weights = &parameters[linear.weight..linear.bias];
         assert!(weights.len() == linear.stairs.outputs() * stride);
         assert!(outputs <= linear.stairs.outputs() && outputs * TILE <= gradient.len());
-        assert!(inputs <= stride && inputs * TILE <= to.len());
-        assert!(gate.is_none_or(|gate| inputs * TILE <= gate.len()));
-        let mut input = 0;
-        while input < inputs {
-            let rows = BLOCK.min(inputs - input);
+        assert!(inputs.end <= stride && inputs.end * TILE <= to.len());
+        assert!([gate, residual].into_iter().flatten().all(|other| inputs.end * TILE <= other.len()));
+        let mut input = inputs.start;
+        while input < inputs.end {
+            let rows = BLOCK.min(inputs.end - input);
             let first = linear.stairs.first(input).min(outputs);
             let mut finish = FinishInputGradient {
                 to: to[input * TILE..].as_mut_ptr(),
                 gate: gate.map(|gate| gate[input * TILE..].as_ptr()),
+                residual: residual.map(|residual| residual[input * TILE..].as_ptr()),
                 accumulate,
             };
             let at = if first < outputs { weights[first * stride + input..].as_ptr() } else { weights.as_ptr() };
             let a = Scalars { at, row: 1, step: stride, segment: 0 };
             let b = Vectors { at: gradient[first * TILE..].as_ptr(), step: TILE, segment: 0 };
             // SAFETY: columns `input..input + rows` of rows `first..outputs` of W exist; the tile of dy holds `outputs`
-            // features and the destinations `inputs` (asserted above).
+            // features and the destinations `inputs.end` (asserted above).
             unsafe { strip::<T, V>(rows, TILE, a, b, 1, outputs - first, &mut finish) };
             input += rows;
         }

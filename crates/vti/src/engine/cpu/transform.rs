@@ -10,7 +10,10 @@ use super::TILE;
 use super::memory::active_rows;
 use super::simd::{Kernel, Vector};
 use super::spline::{self, SplineTile};
-use crate::engine::{Real, Scale, Transform};
+use crate::engine::{Real, Scale, Spline, Transform};
+
+/// The most parameters a transform has.
+const MAX_PARAMETERS: usize = 3 * Spline::MAX_BINS + 1;
 
 /// One number per row of a tile.
 pub(super) type Lanes<T> = [T; TILE];
@@ -96,16 +99,68 @@ impl<T: Real> Kernel<T> for Gradient<'_, T> {
             let (x, gradient) = (lanes(x, i), lanes_mut(gradient, i));
             let dy = *gradient;
             let d_log_det = lanes(log_det_gradient, 0);
-            match transform {
-                Transform::Affine(scale) => affine_gradient(*scale, rho, x, d_log_det, gradient),
-                Transform::Spline(settings) => {
-                    spline::gradient(&SplineTile::at(settings, rho, x), x, rho, d_log_det, gradient);
-                }
-            }
+            self::gradient(transform, rho, x, d_log_det, gradient);
             gradient[active..].copy_from_slice(&dy[active..]);
             for feature in rho.chunks_exact_mut(TILE) {
                 feature[active..].fill(T::ZERO);
             }
+        }
+    }
+}
+
+/// Carries a score through [`Forward`], see `Engine::transform_score`.
+pub(super) struct Score<'a, T> {
+    pub transform: &'a Transform,
+    pub dims: &'a [u32; TILE],
+    pub coordinates: Range<usize>,
+    pub rho: &'a [T],
+    pub x: &'a [T],
+    pub later: &'a [T],
+    pub score: &'a mut [T],
+    pub rho_gradient: &'a mut [T],
+}
+
+impl<T: Real> Kernel<T> for Score<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) {
+        let Self { transform, dims, coordinates, rho, x, later, score, rho_gradient } = self;
+        let k = transform.parameters();
+        let mut by_value = [[T::ZERO; TILE]; MAX_PARAMETERS];
+        for i in coordinates {
+            let active = active_rows(dims, i);
+            let (x, later, score) = (lanes(x, i), lanes(later, i), lanes_mut(score, i));
+            let rho = &rho[i * k * TILE..(i + 1) * k * TILE];
+            let by_log_slope = &mut rho_gradient[i * k * TILE..(i + 1) * k * TILE];
+            let by_value = &mut by_value.as_flattened_mut()[..k * TILE];
+            // Gradients are linear in (dy, d log τ'): one pass for each gives everything.
+            by_value.copy_from_slice(rho);
+            by_log_slope.copy_from_slice(rho);
+            let (mut slope, mut bend) = ([T::ONE; TILE], [T::ZERO; TILE]);
+            gradient(transform, by_value, x, &[T::ZERO; TILE], &mut slope);
+            gradient(transform, by_log_slope, x, &[T::ONE; TILE], &mut bend);
+            for lane in 0..TILE {
+                let carried = (score[lane] - later[lane] - bend[lane]) / slope[lane];
+                score[lane] = if lane < active { carried } else { score[lane] };
+            }
+            for (sum, part) in by_log_slope.chunks_exact_mut(TILE).zip(by_value.chunks_exact(TILE)) {
+                for lane in 0..TILE {
+                    let value = part[lane].mul_add(score[lane], sum[lane]);
+                    sum[lane] = if lane < active { value } else { T::ZERO };
+                }
+            }
+        }
+    }
+}
+
+/// Gradients of one coordinate: turns `dy` into dx and `rho` into dρ.
+#[inline(always)]
+fn gradient<T: Real>(transform: &Transform, rho: &mut [T], x: &Lanes<T>, d_log_det: &Lanes<T>, dy: &mut Lanes<T>) {
+    match transform {
+        Transform::Affine(scale) => affine_gradient(*scale, rho, x, d_log_det, dy),
+        Transform::Spline(settings) => {
+            spline::gradient(&SplineTile::at(settings, rho, x), x, rho, d_log_det, dy);
         }
     }
 }
@@ -191,63 +246,5 @@ fn affine_inverse<T: Real>(scale: Scale, rho: &[T], y: &Lanes<T>, x: &mut Lanes<
         let (scale, _) = scale_of(raw[lane], offset, minimum);
         x[lane] = (y[lane] - shift[lane]) / scale;
         change[lane] = scale.ln();
-    }
-}
-
-/// Draws a symbol per row from its logits.
-pub(super) struct Choose<'a, T> {
-    /// The logit of 1, or one logit per symbol.
-    pub logits: &'a [T],
-    pub uniforms: &'a [T],
-    pub scale: T,
-    pub words: &'a mut [T],
-    pub log_prob: &'a mut [T],
-}
-
-impl<T: Real> Kernel<T> for Choose<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<T>>(self) {
-        let Self { logits, uniforms, scale, words, log_prob } = self;
-        let (uniforms, words, log_prob) = (lanes(uniforms, 0), lanes_mut(words, 0), lanes_mut(log_prob, 0));
-        if logits.len() == TILE {
-            let logits = lanes(logits, 0);
-            for lane in 0..TILE {
-                let logit = logits[lane];
-                // Intervals in order of the symbols: 0 first.
-                let one = uniforms[lane] >= (-logit).sigmoid();
-                words[lane] = if one { scale } else { T::ZERO };
-                log_prob[lane] -= if one { -logit } else { logit }.softplus();
-            }
-            return;
-        }
-        let mut top = *lanes(logits, 0);
-        for logits in logits.chunks_exact(TILE) {
-            for (top, &logit) in top.iter_mut().zip(logits) {
-                *top = top.max(logit);
-            }
-        }
-        let mut total = [T::ZERO; TILE];
-        for logits in logits.chunks_exact(TILE) {
-            for lane in 0..TILE {
-                total[lane] += (logits[lane] - top[lane]).exp();
-            }
-        }
-        let mut sum = [T::ZERO; TILE];
-        let mut chosen = *lanes(logits, 0);
-        for (symbol, logits) in logits.chunks_exact(TILE).enumerate() {
-            let value = T::from_f64(symbol as f64) * scale;
-            for lane in 0..TILE {
-                // The last symbol whose interval starts at or below the uniform number.
-                let reached = uniforms[lane] * total[lane] >= sum[lane];
-                words[lane] = if reached { value } else { words[lane] };
-                chosen[lane] = if reached { logits[lane] } else { chosen[lane] };
-                sum[lane] += (logits[lane] - top[lane]).exp();
-            }
-        }
-        for lane in 0..TILE {
-            log_prob[lane] += chosen[lane] - top[lane] - total[lane].ln();
-        }
     }
 }

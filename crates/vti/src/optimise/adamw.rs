@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{AdamWStep, Engine};
+use crate::state::{State, StateError};
 
 /// Settings of [`AdamW`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,10 +27,10 @@ impl Default for AdamWSettings {
     }
 }
 
-/// Settings no optimiser can work with.
+/// A setting out of its range.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{what} is {value}, it must be {range}")]
-pub struct OptimiserError {
+pub struct SettingError {
     /// Which setting.
     pub what: &'static str,
     /// Its value.
@@ -38,18 +39,28 @@ pub struct OptimiserError {
     pub range: &'static str,
 }
 
+impl SettingError {
+    pub(crate) fn check(what: &'static str, value: f64, fine: bool, range: &'static str) -> Result<(), Self> {
+        if fine { Ok(()) } else { Err(Self { what, value, range }) }
+    }
+
+    pub(super) fn check_clip_norm(clip_norm: Option<f64>) -> Result<(), Self> {
+        Self::check("clip_norm", clip_norm.unwrap_or(1.0), clip_norm.is_none_or(|norm| norm > 0.0), "positive")
+    }
+}
+
 impl AdamWSettings {
-    fn check(&self) -> Result<(), OptimiserError> {
-        let check = |what, value: f64, fine: bool, range| {
-            if fine { Ok(()) } else { Err(OptimiserError { what, value, range }) }
-        };
+    fn check(&self) -> Result<(), SettingError> {
         let Self { beta1, beta2, epsilon, weight_decay, clip_norm } = *self;
-        check("beta1", beta1, (0.0..1.0).contains(&beta1), "at least 0 and below 1")?;
-        check("beta2", beta2, (0.0..1.0).contains(&beta2), "at least 0 and below 1")?;
+        let share = |what, value: f64| {
+            SettingError::check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1")
+        };
+        share("beta1", beta1)?;
+        share("beta2", beta2)?;
         // Single precision must be able to hold it: it is all that keeps 0/0 out of parameters without a gradient.
-        check("epsilon", epsilon, (1e-30..1.0).contains(&epsilon), "at least 1e-30 and below 1")?;
-        check("weight_decay", weight_decay, (0.0..1.0).contains(&weight_decay), "at least 0 and below 1")?;
-        check("clip_norm", clip_norm.unwrap_or(1.0), clip_norm.is_none_or(|norm| norm > 0.0), "positive")
+        SettingError::check("epsilon", epsilon, (1e-30..1.0).contains(&epsilon), "at least 1e-30 and below 1")?;
+        share("weight_decay", weight_decay)?;
+        SettingError::check_clip_norm(clip_norm)
     }
 }
 
@@ -57,7 +68,7 @@ impl AdamWSettings {
 ///
 /// ```
 /// use vti::engine::{CpuEngine, Engine};
-/// use vti::train::{AdamW, AdamWSettings};
+/// use vti::optimise::{AdamW, AdamWSettings};
 ///
 /// let engine = CpuEngine::<f64>::single();
 /// let (mut parameters, mut gradient) = (engine.buffer(1), engine.buffer(1));
@@ -65,7 +76,7 @@ impl AdamWSettings {
 /// engine.write(&[4.0], &mut gradient);
 /// let norm = optimiser.update(&engine, 0.1, &gradient, &mut parameters);
 /// assert_eq!(norm, 4.0);
-/// # Ok::<(), vti::train::OptimiserError>(())
+/// # Ok::<(), vti::optimise::SettingError>(())
 /// ```
 pub struct AdamW<E: Engine> {
     settings: AdamWSettings,
@@ -82,7 +93,7 @@ impl<E: Engine> std::fmt::Debug for AdamW<E> {
 
 impl<E: Engine> AdamW<E> {
     /// For `parameters` parameters.
-    pub fn new(engine: &E, parameters: usize, settings: AdamWSettings) -> Result<Self, OptimiserError> {
+    pub fn new(engine: &E, parameters: usize, settings: AdamWSettings) -> Result<Self, SettingError> {
         settings.check()?;
         Ok(Self { settings, first: engine.buffer(parameters), second: engine.buffer(parameters), updates: 0 })
     }
@@ -109,6 +120,21 @@ impl<E: Engine> AdamW<E> {
         let norm = engine.adamw(&step, gradient, (&mut self.first, &mut self.second), parameters);
         self.updates += u32::from(norm.is_finite());
         norm
+    }
+
+    pub(super) fn state(&self, engine: &E) -> State {
+        let mut state = State::default();
+        state.put_buffer("first", engine, &self.first);
+        state.put_buffer("second", engine, &self.second);
+        state.put("updates", &[f64::from(self.updates)]);
+        state
+    }
+
+    pub(super) fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
+        state.take_buffer("first", engine, &mut self.first)?;
+        state.take_buffer("second", engine, &mut self.second)?;
+        self.updates = state.take_number("updates")? as u32;
+        Ok(())
     }
 }
 

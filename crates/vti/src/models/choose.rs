@@ -1,0 +1,162 @@
+//! Which distribution over models, written out or chosen by size and structure.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Autoregressive, Baseline, Categorical, Covariance, ModelDistribution, Surrogate, SurrogateSettings, WordError,
+    WordNetSettings,
+};
+use crate::engine::Engine;
+use crate::optimise::{AdamWSettings, OptimiserSettings, SettingError};
+use crate::space::{Catalogue, ModelSpace, SpaceError};
+
+/// Which distribution over models.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ModelsSettings {
+    /// Chosen by the size of the space, see [`build`].
+    Auto {},
+    /// A logit per model.
+    Categorical(CategoricalSettings),
+    /// MADE+ over words.
+    Autoregressive(AutoregressiveSettings),
+    /// Surrogate of −ℓ(m; φ).
+    Surrogate(SurrogateSettings),
+}
+
+impl Default for ModelsSettings {
+    fn default() -> Self {
+        Self::Auto {}
+    }
+}
+
+/// How ψ learns from score-function gradients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LearningSettings {
+    /// The optimiser of ψ.
+    pub optimiser: OptimiserSettings,
+    /// The control variate.
+    pub baseline: Baseline,
+}
+
+impl Default for LearningSettings {
+    fn default() -> Self {
+        // Weights that nobody draws must not decay: their logits are zeros of the gradient, not of the posterior.
+        let optimiser = OptimiserSettings::Adamw(AdamWSettings { weight_decay: 0.0, ..AdamWSettings::default() });
+        Self { optimiser, baseline: Baseline::default() }
+    }
+}
+
+/// Settings of a [`Categorical`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CategoricalSettings {
+    /// How the logits learn.
+    pub learning: LearningSettings,
+}
+
+/// Settings of an [`Autoregressive`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AutoregressiveSettings {
+    /// The network.
+    pub network: WordNetSettings,
+    /// How it learns.
+    pub learning: LearningSettings,
+}
+
+/// A distribution over models that cannot be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelsError {
+    /// The space cannot be enumerated.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// The network cannot be built.
+    #[error(transparent)]
+    Word(#[from] WordError),
+    /// A setting out of its range.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A covariance that would not fit into memory.
+    #[error("a full covariance over {models} models is too large, it can be kept for {most}; use covariance = \"diagonal\"")]
+    TooManyForFullCovariance {
+        /// How many models there are.
+        models: usize,
+        /// How many there may be.
+        most: usize,
+    },
+}
+
+/// A distribution over models, and how it came to be.
+pub struct Chosen<'a, E: Engine> {
+    /// The distribution.
+    pub models: Box<dyn ModelDistribution<E> + 'a>,
+    /// Its settings, written out.
+    pub settings: ModelsSettings,
+    /// Why it was chosen; none where it was asked for.
+    pub reason: Option<String>,
+}
+
+impl<E: Engine> std::fmt::Debug for Chosen<'_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chosen").field("settings", &self.settings).field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+/// The most models that are enumerated.
+pub(super) const MOST: usize = 1 << 20;
+
+/// Up to so many models `auto` prefers the surrogate: each is then seen often enough to have a mean of its own.
+const FEW: usize = 1 << 14;
+
+/// Written-out settings for a space, and the reason.
+fn choose(space: &dyn ModelSpace) -> (ModelsSettings, String) {
+    match Catalogue::new(space, FEW) {
+        Ok(catalogue) => {
+            let settings = SurrogateSettings { covariance: Covariance::Diagonal, ..SurrogateSettings::default() };
+            let reason = format!("{} models: few enough for an estimate of its own for each", catalogue.len());
+            (ModelsSettings::Surrogate(settings), reason)
+        }
+        Err(_) => {
+            let models = space.log_count() / std::f64::consts::LN_10;
+            let reason = format!("10^{models:.1} models: too many to keep a number for each");
+            (ModelsSettings::Autoregressive(AutoregressiveSettings::default()), reason)
+        }
+    }
+}
+
+/// Builds the distribution that `settings` name for a space, for training batches of `rows` rows. `auto` takes a diagonal
+/// surrogate for up to 2¹⁴ models and MADE+ beyond.
+pub fn build<'a, E: Engine + 'a>(
+    engine: &E,
+    space: &'a dyn ModelSpace,
+    log_prior: impl Fn(&[u16]) -> f64,
+    settings: &ModelsSettings,
+    rows: usize,
+    seed: u64,
+) -> Result<Chosen<'a, E>, ModelsError> {
+    let (settings, reason) = match settings {
+        ModelsSettings::Auto {} => {
+            let (settings, reason) = choose(space);
+            (settings, Some(reason))
+        }
+        _ => (settings.clone(), None),
+    };
+    let models: Box<dyn ModelDistribution<E> + 'a> = match &settings {
+        ModelsSettings::Auto {} => unreachable!("a choice is written out"),
+        ModelsSettings::Categorical(CategoricalSettings { learning }) => {
+            let catalogue = Catalogue::new(space, MOST)?;
+            Box::new(Categorical::new(engine, catalogue, &learning.optimiser, &learning.baseline)?)
+        }
+        ModelsSettings::Autoregressive(AutoregressiveSettings { network, learning }) => {
+            let learning = (&learning.optimiser, &learning.baseline);
+            Box::new(Autoregressive::new(engine, space, network, learning, rows, seed)?)
+        }
+        ModelsSettings::Surrogate(settings) => {
+            Box::new(Surrogate::new(engine, space, Catalogue::new(space, MOST)?, log_prior, settings)?)
+        }
+    };
+    Ok(Chosen { models, settings, reason })
+}

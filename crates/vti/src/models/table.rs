@@ -1,0 +1,174 @@
+//! Probabilities of numbered words, kept up to date and drawn from.
+
+use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
+use crate::engine::{Engine, Real};
+use crate::space::Catalogue;
+use crate::state::{State, StateError};
+
+use super::Draw;
+
+/// Words per block: a draw finds its block first and then its word.
+const BLOCK: usize = 1024;
+
+/// `q(m) ∝ exp(logit_m)` over all words of a catalogue.
+pub(super) struct Table {
+    catalogue: Catalogue,
+    logits: Vec<f64>,
+    /// `exp(logit − top)`.
+    weights: Vec<f64>,
+    /// Sum of the weights before each block, and of all at the end.
+    before: Vec<f64>,
+    log_total: f64,
+    entropy: f64,
+}
+
+/// Weights of one block of logits.
+struct Weigh<'a> {
+    top: f64,
+    logits: &'a [f64],
+    weights: &'a mut [f64],
+}
+
+impl Kernel<f64> for Weigh<'_> {
+    /// Σ weights, and Σ weights · (logit − top).
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn run<V: Vector<f64>>(self) -> (f64, f64) {
+        let Self { top, logits, weights } = self;
+        let (mut total, mut energy) = ([0.0; 8], [0.0; 8]);
+        for (weights, logits) in weights.chunks_mut(8).zip(logits.chunks(8)) {
+            for (lane, (weight, &logit)) in weights.iter_mut().zip(logits).enumerate() {
+                let possible = logit > f64::NEG_INFINITY;
+                let below = if possible { logit - top } else { 0.0 };
+                let value = if possible { Real::exp(below) } else { 0.0 };
+                *weight = value;
+                total[lane] += value;
+                energy[lane] += value * below;
+            }
+        }
+        (total.iter().sum(), energy.iter().sum())
+    }
+}
+
+/// A block while it is weighed: logits, weights and both sums.
+type Task<'a> = (&'a [f64], &'a mut [f64], (f64, f64));
+
+impl Table {
+    /// All words equally likely.
+    pub(super) fn new(catalogue: Catalogue) -> Self {
+        let count = catalogue.len();
+        let uniform = |count: usize| (count as f64).ln();
+        let before = (0..=count.div_ceil(BLOCK)).map(|block| (block * BLOCK).min(count) as f64).collect();
+        Self {
+            logits: vec![0.0; count],
+            weights: vec![1.0; count],
+            before,
+            log_total: uniform(count),
+            entropy: uniform(count),
+            catalogue,
+        }
+    }
+
+    pub(super) fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// Entropy in nats.
+    pub(super) fn entropy(&self) -> f64 {
+        self.entropy
+    }
+
+    /// Probabilities of all words.
+    pub(super) fn probabilities(&self) -> impl Iterator<Item = f64> + '_ {
+        let total = self.total();
+        self.weights.iter().map(move |weight| weight / total)
+    }
+
+    fn total(&self) -> f64 {
+        self.before.last().copied().unwrap_or(0.0)
+    }
+
+    /// Sets the logits, side by side where the engine can.
+    pub(super) fn set_logits<E: Engine>(&mut self, engine: &E, logits: impl Iterator<Item = f64>) {
+        self.logits.iter_mut().zip(logits).for_each(|(to, logit)| *to = logit);
+        let top = self.logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let instructions = Instructions::detect();
+        let parts = self.logits.chunks(BLOCK).zip(self.weights.chunks_mut(BLOCK));
+        let mut tasks: Vec<Task<'_>> = parts.map(|(logits, weights)| (logits, weights, (0.0, 0.0))).collect();
+        let weigh = |task: &mut Task<'_>| {
+            task.2 = instructions.run(Weigh { top, logits: task.0, weights: task.1 });
+        };
+        if tasks.len() > 4 {
+            engine.for_each_lane(&mut tasks, |_, task| weigh(task));
+        } else {
+            tasks.iter_mut().for_each(weigh);
+        }
+        let (mut total, mut energy) = (0.0, 0.0);
+        for (before, (_, _, (weight, part))) in self.before.iter_mut().zip(&tasks) {
+            *before = total;
+            total += weight;
+            energy += part;
+        }
+        if let Some(last) = self.before.last_mut() {
+            *last = total;
+        }
+        self.log_total = top + total.ln();
+        self.entropy = total.ln() - energy / total;
+    }
+
+    /// `log q` of word number `index`.
+    pub(super) fn log_prob(&self, index: usize) -> f64 {
+        self.logits[index] - self.log_total
+    }
+
+    /// Draws numbers of words with their log probabilities.
+    pub(super) fn sample(&self, draw: Draw, words: &mut [u16], log_q: &mut [f64]) {
+        let width = words.len() / log_q.len().max(1);
+        for (row, log_q) in log_q.iter_mut().enumerate() {
+            let index = self.find(draw.row(row).uniform());
+            if self.catalogue.word(index, &mut words[row * width..][..width]).is_err() {
+                unreachable!("the number of a word of this catalogue, and room for it");
+            }
+            *log_q = self.log_prob(index);
+        }
+    }
+
+    /// The word whose interval of the distribution function holds `uniform`; never one of probability 0.
+    fn find(&self, uniform: f64) -> usize {
+        let goal = uniform * self.total();
+        let block = self.before.partition_point(|&before| before <= goal).clamp(1, self.before.len() - 1) - 1;
+        let mut left = goal - self.before[block];
+        let mut last = None;
+        for (place, &weight) in self.weights[block * BLOCK..].iter().take(BLOCK).enumerate() {
+            if weight > 0.0 {
+                last = Some(block * BLOCK + place);
+                if left < weight {
+                    break;
+                }
+                left -= weight;
+            }
+        }
+        // Sums of a block taken in another order may differ in the last bit: then its last possible word is meant.
+        last.unwrap_or(0)
+    }
+
+    /// Log probabilities of words; −∞ for those that are not in the catalogue.
+    pub(super) fn log_probs(&self, words: &[u16], log_q: &mut [f64]) {
+        let width = words.len() / log_q.len().max(1);
+        for (row, log_q) in log_q.iter_mut().enumerate() {
+            let index = self.catalogue.index(&words[row * width..][..width]);
+            *log_q = index.map_or(f64::NEG_INFINITY, |index| self.log_prob(index));
+        }
+    }
+
+    pub(super) fn put(&self, state: &mut State) {
+        state.put("logits", &self.logits);
+    }
+
+    pub(super) fn restore<E: Engine>(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
+        let logits = state.take::<f64>("logits", self.logits.len())?;
+        self.set_logits(engine, logits.into_iter());
+        Ok(())
+    }
+}
