@@ -1,0 +1,219 @@
+//! Spaces of models: each model is a word of symbols and says which coordinates of θ it uses.
+//!
+//! | space | word | length |
+//! |---|---|---|
+//! | [`OneOf`] K models | one symbol | 1 |
+//! | [`Subsets`] of n things | a bit per thing | n |
+//! | [`Dags`] over n nodes | Lehmer digits of an order, a bit per pair of positions | n − 1 + n(n − 1)/2 |
+//! | [`Product`] of two spaces | both words, one after the other | sum of both |
+//! | [`Restricted`] to a predicate | as before, fewer of them | as before |
+//!
+//! A [`Catalogue`] numbers the words of a space that is small enough.
+
+mod catalogue;
+mod dags;
+mod error;
+mod model;
+mod one_of;
+mod product;
+mod restricted;
+mod subsets;
+mod words;
+
+pub use catalogue::Catalogue;
+pub use dags::Dags;
+pub use error::SpaceError;
+pub use model::Model;
+pub use one_of::OneOf;
+pub use product::Product;
+pub use restricted::Restricted;
+pub use subsets::Subsets;
+
+/// The most symbols a word can have in the spaces of this module.
+const MAX_SYMBOLS: usize = 1 << 24;
+
+/// The most coordinates θ can have: they are numbered by `u32`.
+const MAX_DIM: usize = u32::MAX as usize;
+
+/// A set 𝓜 of models, written as words of symbols.
+///
+/// Three methods are required; the rest has defaults that suit a space where every word is a model of its own.
+///
+/// The methods that take a `word` expect one of this space; [`check`](Self::check) tells. With any other word they do
+/// something harmless that means nothing. Nothing here panics.
+///
+/// ```
+/// use vti::space::ModelSpace;
+///
+/// /// A polynomial of degree 0 to 3.
+/// struct Degree;
+///
+/// impl ModelSpace for Degree {
+///     fn arities(&self) -> &[u16] {
+///         &[4]
+///     }
+///     fn max_dim(&self) -> usize {
+///         4
+///     }
+///     fn mark_active(&self, word: &[u16], active: &mut [bool]) {
+///         let degree = word.first().map_or(0, |&symbol| usize::from(symbol));
+///         active.iter_mut().enumerate().for_each(|(power, active)| *active = power <= degree);
+///     }
+/// }
+///
+/// let mut active = [false; 4];
+/// Degree.mark_active(&[1], &mut active);
+/// assert_eq!(active, [true, true, false, false]);
+/// assert!(Degree.is_allowed(&[3]) && !Degree.is_allowed(&[4]));
+/// ```
+pub trait ModelSpace: Send + Sync {
+    /// Number of symbols there are at each position of a word.
+    fn arities(&self) -> &[u16];
+
+    /// The saturated dimension `d_max`: how many coordinates θ has over all models.
+    fn max_dim(&self) -> usize;
+
+    /// Overwrites `active`, of length [`max_dim`](Self::max_dim), with A(m): which coordinates of θ the model uses.
+    fn mark_active(&self, word: &[u16], active: &mut [bool]);
+
+    /// What people read. By default the symbols.
+    fn label(&self, word: &[u16]) -> String {
+        let mut label = String::new();
+        // Writing to a string cannot fail.
+        let _ = model::write_word(word, &mut label);
+        label
+    }
+
+    /// Which symbols may follow `prefix`, a word's beginning that was itself allowed and is shorter than a word.
+    ///
+    /// `allowed` has an entry for each symbol at that position and is overwritten. Every prefix of allowed symbols has at
+    /// least one allowed continuation: there are no dead ends. By default all symbols are allowed.
+    fn allow(&self, prefix: &[u16], allowed: &mut [bool]) {
+        let _ = prefix;
+        allowed.fill(true);
+    }
+
+    /// Whether [`allow`](Self::allow) ever forbids a symbol. By default it does not.
+    fn is_constrained(&self) -> bool {
+        false
+    }
+
+    /// Logarithm of the number of allowed words, ln |𝓜| where each word is a model of its own.
+    ///
+    /// By default Σ ln arity; not a number for a constrained space that does not say.
+    fn log_count(&self) -> f64 {
+        if self.is_constrained() {
+            return f64::NAN;
+        }
+        self.arities().iter().map(|&arity| f64::from(arity).ln()).sum()
+    }
+
+    /// Number of [`features`](Self::features) of a model. By default one for a bit and `arity` for any other symbol.
+    fn feature_count(&self) -> usize {
+        self.arities().iter().map(|&arity| feature_width(arity)).sum()
+    }
+
+    /// Overwrites `to`, of length [`feature_count`](Self::feature_count), with what a network sees of a model.
+    ///
+    /// By default bits are −1 or 1, and other symbols are one-hot. Words of one model have the same features.
+    fn features(&self, word: &[u16], to: &mut [f64]) {
+        to.fill(0.0);
+        let mut start = 0;
+        for (&symbol, &arity) in word.iter().zip(self.arities()) {
+            let (place, value) = if arity == 2 {
+                (start, if symbol == 0 { -1.0 } else { 1.0 })
+            } else {
+                (start + usize::from(symbol), 1.0)
+            };
+            if let Some(feature) = to.get_mut(place) {
+                *feature = value;
+            }
+            start += feature_width(arity);
+        }
+    }
+
+    /// Where several words mean one model, replaces a word by the one that represents them. By default nothing changes.
+    ///
+    /// The representative is allowed, has the same active coordinates and features, and represents itself.
+    fn canonical(&self, word: &mut [u16]) {
+        let _ = word;
+    }
+
+    /// Says what is wrong with a word that is not one of this space: its length, a symbol, or a constraint.
+    fn check(&self, word: &[u16]) -> Result<(), SpaceError> {
+        let arities = self.arities();
+        if word.len() != arities.len() {
+            return Err(SpaceError::WordLength { found: word.len(), expected: arities.len() });
+        }
+        let outside = word.iter().zip(arities).enumerate().find(|(_, (symbol, arity))| symbol >= arity);
+        if let Some((position, (&symbol, &arity))) = outside {
+            return Err(SpaceError::Symbol { position, symbol, arity });
+        }
+        if self.is_constrained() {
+            let mut allowed = vec![false; arities.iter().copied().max().map_or(0, usize::from)];
+            for (position, (&symbol, &arity)) in word.iter().zip(arities).enumerate() {
+                self.allow(&word[..position], &mut allowed[..usize::from(arity)]);
+                if !allowed[usize::from(symbol)] {
+                    return Err(SpaceError::Forbidden { position, symbol });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a word has the right length and each of its symbols exists and is allowed after those before it.
+    fn is_allowed(&self, word: &[u16]) -> bool {
+        self.check(word).is_ok()
+    }
+}
+
+/// Features of one symbol by default.
+fn feature_width(arity: u16) -> usize {
+    if arity == 2 { 1 } else { usize::from(arity) }
+}
+
+/// A pointer to a space is that space.
+macro_rules! pass_on {
+    ($($pointer:ty),*) => {$(
+        impl<S: ModelSpace + ?Sized> ModelSpace for $pointer {
+            fn arities(&self) -> &[u16] {
+                (**self).arities()
+            }
+            fn max_dim(&self) -> usize {
+                (**self).max_dim()
+            }
+            fn mark_active(&self, word: &[u16], active: &mut [bool]) {
+                (**self).mark_active(word, active);
+            }
+            fn label(&self, word: &[u16]) -> String {
+                (**self).label(word)
+            }
+            fn allow(&self, prefix: &[u16], allowed: &mut [bool]) {
+                (**self).allow(prefix, allowed);
+            }
+            fn is_constrained(&self) -> bool {
+                (**self).is_constrained()
+            }
+            fn log_count(&self) -> f64 {
+                (**self).log_count()
+            }
+            fn feature_count(&self) -> usize {
+                (**self).feature_count()
+            }
+            fn features(&self, word: &[u16], to: &mut [f64]) {
+                (**self).features(word, to);
+            }
+            fn canonical(&self, word: &mut [u16]) {
+                (**self).canonical(word);
+            }
+            fn check(&self, word: &[u16]) -> Result<(), SpaceError> {
+                (**self).check(word)
+            }
+            fn is_allowed(&self, word: &[u16]) -> bool {
+                (**self).is_allowed(word)
+            }
+        }
+    )*};
+}
+
+pass_on!(&S, Box<S>, std::sync::Arc<S>);

@@ -1,0 +1,298 @@
+//! Laws of spaces of models, over a table of them, and exact facts about single ones.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use vti::random::{Purpose, Stream};
+use vti::space::{Catalogue, Dags, Model, ModelSpace, OneOf, Product, Restricted, SpaceError, Subsets};
+
+/// Spaces of at most some thousand words, one of each kind and shape.
+fn spaces() -> Vec<(&'static str, Box<dyn ModelSpace>)> {
+    let subsets = |n| Subsets::new(n).unwrap();
+    let few = || subsets(7).with_sizes(2..=4).unwrap();
+    let dags = |n| Dags::new(n, 2).unwrap();
+    let odd = |word: &[u16]| word.iter().sum::<u16>() % 2 == 1;
+    let connected = |word: &[u16]| dags(3).feature_sum(word) > -5.0;
+    vec![
+        ("one of one", Box::new(OneOf::with_dims(&[3]).unwrap())),
+        ("one of two", Box::new(OneOf::with_dims(&[0, 3]).unwrap())),
+        ("one of some", Box::new(OneOf::new(6, vec![vec![5, 0], vec![], vec![1, 2, 3], vec![4]]).unwrap())),
+        ("one of many", Box::new(OneOf::with_dims(&[2; 3000]).unwrap())),
+        ("no things", Box::new(subsets(0))),
+        ("subsets", Box::new(subsets(6))),
+        ("subsets and always", Box::new(Subsets::with_always(5, 2).unwrap())),
+        ("subsets of blocks", Box::new(Subsets::of_blocks(1, &[2, 0, 3]).unwrap())),
+        ("subsets of some sizes", Box::new(few())),
+        ("whole or nothing", Box::new(subsets(5).with_sizes(5..=5).unwrap())),
+        ("pairs of many", Box::new(subsets(70).with_sizes(0..=2).unwrap())),
+        ("one node", Box::new(dags(1))),
+        ("two nodes", Box::new(dags(2))),
+        ("four nodes", Box::new(dags(4))),
+        ("product", Box::new(Product::new(dags(3), few()).unwrap())),
+        ("product of products", {
+            let inner = Product::new(few(), OneOf::with_dims(&[1, 2, 3]).unwrap()).unwrap();
+            Box::new(Product::new(Arc::new(subsets(2)), Box::new(inner) as Box<dyn ModelSpace>).unwrap())
+        }),
+        ("restricted", Box::new(Restricted::new(subsets(8), odd).unwrap())),
+        ("restricted twice", Box::new(Restricted::new(Restricted::new(few(), odd).unwrap(), |w| w[6] == 1).unwrap())),
+        ("restricted graphs", Box::new(Restricted::new(dags(3), connected).unwrap())),
+        (
+            "one word of many",
+            Box::new(Restricted::new(subsets(9), |word| word == [0, 1, 1, 0, 0, 1, 0, 1, 0]).unwrap()),
+        ),
+    ]
+}
+
+trait FeatureSum {
+    fn feature_sum(&self, word: &[u16]) -> f64;
+}
+
+impl<S: ModelSpace> FeatureSum for S {
+    fn feature_sum(&self, word: &[u16]) -> f64 {
+        features(self, word).iter().sum()
+    }
+}
+
+fn active(space: &dyn ModelSpace, word: &[u16]) -> Vec<bool> {
+    let mut active = vec![false; space.max_dim()];
+    space.mark_active(word, &mut active);
+    active
+}
+
+fn features(space: &dyn ModelSpace, word: &[u16]) -> Vec<f64> {
+    let mut features = vec![f64::NAN; space.feature_count()];
+    space.features(word, &mut features);
+    features
+}
+
+/// Calls a law with every space and its words, ascending.
+fn for_each_space(law: impl Fn(&str, &dyn ModelSpace, &Catalogue, &[Model])) {
+    for (name, space) in spaces() {
+        let catalogue = Catalogue::new(&space, 10_000).unwrap();
+        let words: Vec<Model> = (0..catalogue.len()).map(|index| catalogue.model(index).unwrap()).collect();
+        law(name, &space, &catalogue, &words);
+    }
+}
+
+#[test]
+fn every_word_has_a_number_and_words_ascend() {
+    for_each_space(|name, space, catalogue, words| {
+        assert!(!words.is_empty(), "{name}");
+        assert!(words.is_sorted_by(|a, b| a < b), "{name}");
+        for (index, word) in words.iter().enumerate() {
+            assert_eq!(catalogue.index(word), Some(index), "{name}");
+            assert!(space.is_allowed(word), "{name}: {word}");
+        }
+    });
+}
+
+#[test]
+fn words_are_as_many_as_the_space_says() {
+    for_each_space(|name, space, _, words| {
+        let count = words.len() as f64;
+        assert!((space.log_count() - count.ln()).abs() < 1e-12 * (1.0 + count.ln()), "{name}");
+        let all: f64 = space.arities().iter().map(|&arity| f64::from(arity).ln()).sum();
+        assert_eq!(space.is_constrained(), all - count.ln() > 1e-9, "{name}");
+    });
+}
+
+#[test]
+fn a_prefix_may_be_continued_exactly_as_the_words_are() {
+    for_each_space(|name, space, catalogue, words| {
+        let n = space.arities().len();
+        let prefixes: HashSet<&[u16]> = words.iter().flat_map(|word| (0..=n).map(|end| &word[..end])).collect();
+        for prefix in prefixes.iter().filter(|prefix| prefix.len() < n) {
+            let arity = space.arities()[prefix.len()];
+            // Start from both values: the method overwrites.
+            for before in [false, true] {
+                let mut allowed = vec![before; arity.into()];
+                space.allow(prefix, &mut allowed);
+                for symbol in 0..arity {
+                    let longer = [prefix, [symbol].as_slice()].concat();
+                    assert_eq!(allowed[usize::from(symbol)], prefixes.contains(&longer[..]), "{name}: {longer:?}");
+                    if longer.len() == n {
+                        assert_eq!(space.is_allowed(&longer), catalogue.index(&longer).is_some(), "{name}: {longer:?}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn words_outside_are_refused() {
+    for_each_space(|name, space, catalogue, words| {
+        let longer = [&words[0], [0].as_slice()].concat();
+        assert!(matches!(space.check(&longer), Err(SpaceError::WordLength { .. })), "{name}");
+        assert_eq!(catalogue.index(&longer), None);
+        for (position, &arity) in space.arities().iter().enumerate() {
+            let mut word = words[0].to_vec();
+            word[position] = arity;
+            assert_eq!(space.check(&word), Err(SpaceError::Symbol { position, symbol: arity, arity }), "{name}");
+            assert_eq!(catalogue.index(&word), None);
+        }
+    });
+    let space = Subsets::new(4).unwrap().with_sizes(1..=2).unwrap();
+    assert_eq!(space.check(&[1, 1, 1, 0]), Err(SpaceError::Forbidden { position: 2, symbol: 1 }));
+    assert_eq!(space.check(&[0, 0, 0, 0]), Err(SpaceError::Forbidden { position: 3, symbol: 0 }));
+}
+
+#[test]
+fn active_coordinates_and_features_are_overwritten() {
+    for_each_space(|name, space, _, words| {
+        for word in words {
+            let mut found = vec![true; space.max_dim()];
+            space.mark_active(word, &mut found);
+            assert_eq!(found, active(space, word), "{name}: {word}");
+            let features = features(space, word);
+            assert!(features.iter().all(|x| [-1.0, 0.0, 1.0].contains(x)), "{name}: {word}");
+        }
+    });
+}
+
+#[test]
+fn a_canonical_word_is_allowed_and_means_the_same() {
+    for_each_space(|name, space, _, words| {
+        for word in words {
+            let mut canonical = word.to_vec();
+            space.canonical(&mut canonical);
+            assert!(space.is_allowed(&canonical), "{name}: {word}");
+            assert_eq!(active(space, &canonical), active(space, word), "{name}: {word}");
+            assert_eq!(features(space, &canonical), features(space, word), "{name}: {word}");
+            assert_eq!(space.label(&canonical), space.label(word), "{name}: {word}");
+            let mut again = canonical.clone();
+            space.canonical(&mut again);
+            assert_eq!(again, canonical, "{name}: {word}");
+        }
+    });
+}
+
+#[test]
+fn models_are_told_apart_by_features_and_labels() {
+    for_each_space(|name, space, _, words| {
+        let canonical = |word: &Model| {
+            let mut word = word.to_vec();
+            space.canonical(&mut word);
+            word
+        };
+        let models: HashSet<_> = words.iter().map(canonical).collect();
+        let seen: HashSet<Vec<u64>> =
+            words.iter().map(|word| features(space, word).iter().map(|x| x.to_bits()).collect()).collect();
+        let labels: HashSet<_> = words.iter().map(|word| space.label(word)).collect();
+        assert_eq!((models.len(), models.len()), (seen.len(), labels.len()), "{name}");
+    });
+}
+
+#[test]
+fn default_features_are_signs_of_bits_and_one_hot_digits() {
+    let space = Product::new(Subsets::new(2).unwrap(), OneOf::with_dims(&[1, 1, 1]).unwrap()).unwrap();
+    assert_eq!(features(&space, &[0, 1, 2]), [-1.0, 1.0, 0.0, 0.0, 1.0]);
+}
+
+fn acyclic(n: usize, adjacency: &[bool]) -> bool {
+    // Remove nodes without parents as long as there are any.
+    let mut left: Vec<usize> = (0..n).collect();
+    while let Some(place) = left.iter().position(|&node| left.iter().all(|&from| !adjacency[from * n + node])) {
+        left.remove(place);
+    }
+    left.is_empty()
+}
+
+#[test]
+fn words_of_graphs_give_every_acyclic_graph() {
+    for (n, expected) in [(1, 1), (2, 3), (3, 25), (4, 543)] {
+        let space = Dags::new(n, 1).unwrap();
+        let catalogue = Catalogue::new(&space, 1 << 20).unwrap();
+        let mut graphs = HashSet::new();
+        let mut adjacency = vec![true; n * n];
+        for index in 0..catalogue.len() {
+            let word = catalogue.model(index).unwrap();
+            space.adjacency(&word, &mut adjacency);
+            assert!(acyclic(n, &adjacency), "{word}");
+            let mut canonical = word.to_vec();
+            space.canonical(&mut canonical);
+            assert_eq!(space.encode(&adjacency).unwrap()[..], canonical);
+            // Words ascend, so the first word of a graph is its smallest.
+            let first = graphs.insert(canonical.clone());
+            assert_eq!(first, canonical == word[..], "{word}");
+        }
+        assert_eq!(graphs.len(), expected);
+    }
+}
+
+#[test]
+fn a_graph_is_encoded_exactly_if_it_is_acyclic() {
+    let n = 3;
+    let space = Dags::new(n, 1).unwrap();
+    for code in 0..1u32 << (n * n) {
+        let adjacency: Vec<bool> = (0..n * n).map(|bit| code >> bit & 1 == 1).collect();
+        match space.encode(&adjacency) {
+            Ok(word) => {
+                let mut back = vec![false; n * n];
+                space.adjacency(&word, &mut back);
+                assert_eq!(back, adjacency);
+            }
+            Err(SpaceError::Cycle { node, .. }) => {
+                assert!(!acyclic(n, &adjacency));
+                // The node reaches itself.
+                let mut reached = vec![false; n];
+                for _ in 0..n {
+                    for to in 0..n {
+                        reached[to] |= (0..n).any(|from| (from == node || reached[from]) && adjacency[from * n + to]);
+                    }
+                }
+                assert!(reached[node], "{node} {adjacency:?}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn edges_own_blocks_of_coordinates_and_a_feature() {
+    let space = Dags::new(3, 2).unwrap().with_names(["a", "b", "c"].map(String::from).to_vec()).unwrap();
+    // Order c, a, b; edges c → a and a → b. Pairs: ab, ac, ba, bc, ca, cb.
+    let word = [2, 0, 1, 0, 1];
+    assert_eq!(space.order(&word), [2, 0, 1]);
+    assert_eq!(space.label(&word), "a→b, c→a");
+    let on = [true, false, false, false, true, false];
+    assert_eq!(active(&space, &word), on.iter().flat_map(|&on| [on; 2]).collect::<Vec<_>>());
+    assert_eq!(features(&space, &word), on.map(|on| if on { 1.0 } else { -1.0 }));
+}
+
+#[test]
+fn restricting_at_random_gives_what_brute_force_gives() {
+    let base = Product::new(OneOf::with_dims(&[1, 1, 1]).unwrap(), Subsets::new(6).unwrap()).unwrap();
+    let all = Catalogue::new(&base, 1000).unwrap();
+    for (seed, share) in [0.02, 0.3, 0.9].into_iter().enumerate() {
+        let mut stream = Stream::new(seed as u64, Purpose::Other(3), 0, 0);
+        let kept: HashSet<Model> =
+            (0..all.len()).filter(|_| stream.uniform() < share).map(|index| all.model(index).unwrap()).collect();
+        let space = Restricted::new(&base, |word| kept.contains(word)).unwrap();
+        let catalogue = Catalogue::new(&space, 1000).unwrap();
+        let found: HashSet<Model> = (0..catalogue.len()).map(|index| catalogue.model(index).unwrap()).collect();
+        assert_eq!(found, kept);
+        for index in 0..all.len() {
+            let word = all.model(index).unwrap();
+            assert_eq!(space.is_allowed(&word), kept.contains(&word));
+            assert_eq!(catalogue.index(&word).is_some(), kept.contains(&word));
+        }
+    }
+}
+
+#[test]
+fn a_million_words_are_numbered_quickly() {
+    let start = std::time::Instant::now();
+    let all = Catalogue::new(&Subsets::new(20).unwrap(), 1 << 20).unwrap();
+    let most = Catalogue::new(&Subsets::new(20).unwrap().with_sizes(1..=20).unwrap(), 1 << 20).unwrap();
+    assert_eq!((all.len(), most.len()), (1 << 20, (1 << 20) - 1));
+    let mut word = [0; 20];
+    for index in (0..most.len()).step_by(997) {
+        most.word(index, &mut word).unwrap();
+        assert_eq!((most.index(&word), all.index(&word)), (Some(index), Some(index + 1)));
+    }
+    // It takes some tens of milliseconds; a busy machine gets time to spare.
+    assert!(start.elapsed().as_secs_f64() < 5.0, "{:?}", start.elapsed());
+}
