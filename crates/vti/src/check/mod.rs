@@ -1,0 +1,11 @@
+//! How far an approximation can be trusted, and what its draws say about evidence and models.
+//!
+//! Everything here is a pure function of numbers: log weights of independent draws, or values along chains.
+
+mod chains;
+mod estimate;
+mod psis;
+
+pub use chains::{effective_sample_size, split_rhat, standard_error};
+pub use estimate::{Estimate, EstimateError, Stratum, log_total, ratio, shares};
+pub use psis::{Smoothed, WeightError, effective_draws, fit_generalised_pareto, log_sum_exp, smooth, threshold};
