@@ -4,19 +4,29 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`engine`], [`random`], [`state`] | arithmetic, random streams, what must be kept |
-//! | [`space`] | models as words of symbols |
+//! | [`engine`], [`random`], [`stats`] | arithmetic, random streams, diagnostics of weights and chains |
+//! | [`state`], [`store`] | what must be kept, and how |
+//! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
 //! | [`optimise`] | optimisers and schedules |
 //! | [`flow`] | `q_φ(θ_m ∣ m)`: CoSMIC flows |
 //! | [`models`] | `q_ψ(m)`: distributions over models |
+//! | [`family`] | both together |
+//! | [`posterior`] | what was learned: draws, densities, model probabilities |
+//! | [`train`] | learning it |
 //!
 //! The mathematics is that of "Variational Transdimensional Inference" (Davies, Mackinlay, Oliveira and Sisson); names
 //! follow its symbols, and comments name the equation or section.
 
 pub mod engine;
+pub mod family;
 pub mod flow;
 pub mod models;
 pub mod optimise;
+pub mod posterior;
+pub mod problem;
 pub mod random;
 pub mod space;
 pub mod state;
+pub mod stats;
+pub mod store;
+pub mod train;

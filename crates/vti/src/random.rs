@@ -16,8 +16,12 @@ pub enum Purpose {
     Models,
     /// Reference variables z in training.
     Reference,
-    /// Reference variables z in evaluation.
+    /// Draws in evaluation.
     Evaluation,
+    /// Draws of a check.
+    Check,
+    /// Proposals and decisions of chains.
+    Refine,
     /// Anything a test, an example or a benchmark wants.
     Other(u32),
 }
@@ -29,6 +33,8 @@ impl Purpose {
             Self::Models => 2,
             Self::Reference => 3,
             Self::Evaluation => 4,
+            Self::Check => 5,
+            Self::Refine => 6,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }

@@ -113,12 +113,7 @@ impl State {
     }
 
     /// Takes an array out and into a buffer.
-    pub fn take_buffer<E: Engine>(
-        &mut self,
-        name: &str,
-        engine: &E,
-        buffer: &mut E::Buffer,
-    ) -> Result<(), StateError> {
+    pub fn take_buffer<E: Engine>(&mut self, name: &str, engine: &E, buffer: &mut E::Buffer) -> Result<(), StateError> {
         let values = self.take::<E::Real>(name, engine.len(buffer))?;
         engine.write(&values, buffer);
         Ok(())
@@ -127,7 +122,8 @@ impl State {
     /// Takes everything under `name.` out, without the prefix.
     pub fn take_state(&mut self, name: &str) -> Self {
         let prefix = format!("{name}.");
-        let (inside, outside) = std::mem::take(&mut self.arrays).into_iter().partition(|(key, _)| key.starts_with(&prefix));
+        let (inside, outside) =
+            std::mem::take(&mut self.arrays).into_iter().partition(|(key, _)| key.starts_with(&prefix));
         self.arrays = outside;
         let inside: Vec<(String, Array)> = inside;
         Self { arrays: inside.into_iter().map(|(key, array)| (key[prefix.len()..].to_string(), array)).collect() }

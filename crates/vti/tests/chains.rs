@@ -5,8 +5,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use serde_json::Value;
-use vti::check::{effective_sample_size, split_rhat, standard_error};
 use vti::random::{Purpose, Stream};
+use vti::stats::{effective_sample_size, split_rhat, standard_error};
 
 fn slices(chains: &[Vec<f64>]) -> Vec<&[f64]> {
     chains.iter().map(Vec::as_slice).collect()

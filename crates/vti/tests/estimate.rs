@@ -2,8 +2,8 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use vti::check::{Estimate, EstimateError, Stratum, log_total, ratio, shares};
 use vti::random::{Purpose, Stream};
+use vti::stats::{Estimate, EstimateError, Stratum, log_total, ratio, shares};
 
 const ZERO: f64 = f64::NEG_INFINITY;
 

@@ -6,8 +6,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use serde_json::Value;
-use vti::check::{WeightError, effective_draws, fit_generalised_pareto, log_sum_exp, smooth, threshold};
 use vti::random::{Purpose, Stream};
+use vti::stats::{WeightError, effective_draws, fit_generalised_pareto, log_sum_exp, smooth, threshold};
 
 const ZERO: f64 = f64::NEG_INFINITY;
 

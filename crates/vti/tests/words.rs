@@ -88,7 +88,8 @@ fn incremental_sampling_is_bit_identical_to_full_passes() {
 #[test]
 fn log_probabilities_follow_from_the_logits() {
     let arities: Vec<u16> = vec![4, 2, 3, 2];
-    let (words, parameters) = network::<f64>(&arities, &WordNetSettings { hidden: 12, blocks: 1, ..WordNetSettings::default() });
+    let (words, parameters) =
+        network::<f64>(&arities, &WordNetSettings { hidden: 12, blocks: 1, ..WordNetSettings::default() });
     let (drawn, log_prob, logits) = draw(&words, &parameters, &arities, 300, true, 1);
     for row in 0..300 {
         let logits = &logits[row * 9..][..9];
@@ -190,7 +191,8 @@ fn gradients_do_not_depend_on_threads_and_add_up_over_lanes() {
 #[test]
 fn forbidden_words_have_probability_zero_and_never_appear() {
     let arities: Vec<u16> = vec![3, 2, 4, 2, 2];
-    let space = Restricted::new(Words(arities.clone()), |word| (word.iter().sum::<u16>() * 7 + word[2]) % 3 == 1).unwrap();
+    let space =
+        Restricted::new(Words(arities.clone()), |word| (word.iter().sum::<u16>() * 7 + word[2]) % 3 == 1).unwrap();
     let (words, parameters) = network::<f64>(&arities, &WordNetSettings { hidden: 20, ..WordNetSettings::default() });
     let all: Vec<u16> = (0..96u16).flat_map(|n| [n / 32, n / 16 % 2, n / 4 % 4, n / 2 % 2, n % 2]).collect();
     let (log_prob, _) = evaluate(&words, &parameters, Some(&space), &all, &[0.0; 96], 1);
@@ -234,7 +236,8 @@ impl ModelSpace for Words {
 #[test]
 fn frequencies_follow_the_probabilities() {
     let arities: Vec<u16> = vec![3, 2, 2];
-    let (words, parameters) = network::<f64>(&arities, &WordNetSettings { hidden: 9, blocks: 1, ..WordNetSettings::default() });
+    let (words, parameters) =
+        network::<f64>(&arities, &WordNetSettings { hidden: 9, blocks: 1, ..WordNetSettings::default() });
     let rows = 40_000;
     let (drawn, log_prob, _) = draw(&words, &parameters, &arities, rows, true, 2);
     let mut counts = std::collections::HashMap::new();

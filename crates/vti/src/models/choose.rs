@@ -80,7 +80,9 @@ pub enum ModelsError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// A covariance that would not fit into memory.
-    #[error("a full covariance over {models} models is too large, it can be kept for {most}; use covariance = \"diagonal\"")]
+    #[error(
+        "a full covariance over {models} models is too large, it can be kept for {most}; use covariance = \"diagonal\""
+    )]
     TooManyForFullCovariance {
         /// How many models there are.
         models: usize,

@@ -68,7 +68,10 @@ struct Rules<E: Engine> {
 
 impl<E: Engine> std::fmt::Debug for WordWorkspace<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WordWorkspace").field("arities", &self.arities).field("rows", &self.rows).finish_non_exhaustive()
+        f.debug_struct("WordWorkspace")
+            .field("arities", &self.arities)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
     }
 }
 

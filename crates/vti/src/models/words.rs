@@ -220,8 +220,7 @@ impl WordNet {
                     lane.forbid(self, engine, rules, variable);
                 }
                 let Lane { rows, uniforms, words, inputs, log_prob, tape, .. } = lane;
-                let (outputs, entry, logits) =
-                    (self.made.outputs(variable), self.entries[variable].clone(), &tape.rho);
+                let (outputs, entry, logits) = (self.made.outputs(variable), self.entries[variable].clone(), &tape.rho);
                 let choice = Choice { variable, outputs, logits, uniforms, words, entry, inputs, log_prob };
                 engine.choose(rows, choice);
                 if rules.is_some() {

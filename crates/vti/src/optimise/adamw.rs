@@ -52,9 +52,8 @@ impl SettingError {
 impl AdamWSettings {
     fn check(&self) -> Result<(), SettingError> {
         let Self { beta1, beta2, epsilon, weight_decay, clip_norm } = *self;
-        let share = |what, value: f64| {
-            SettingError::check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1")
-        };
+        let share =
+            |what, value: f64| SettingError::check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
         share("beta1", beta1)?;
         share("beta2", beta2)?;
         // Single precision must be able to hold it: it is all that keeps 0/0 out of parameters without a gradient.

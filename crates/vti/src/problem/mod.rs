@@ -1,7 +1,137 @@
-//! What is to be inferred.
+//! What is to be inferred: a space of models, their prior, and the joint density of data and parameters given a model.
+//!
+//! ```
+//! use vti::problem::{self, Problem};
+//! use vti::space::Subsets;
+//!
+//! // Two optional parameters with standard normal posteriors; each one multiplies the evidence by e.
+//! let problem = problem::from_fn(Subsets::new(2)?, |_model, theta, gradient| {
+//!     let mut log_density = 0.0;
+//!     for (t, g) in theta.iter().zip(gradient) {
+//!         *g = -t;
+//!         log_density += 1.0 - 0.5 * t * t - 0.5 * std::f64::consts::TAU.ln();
+//!     }
+//!     log_density
+//! });
+//! assert_eq!(problem.log_prior(&[0, 1]), -4f64.ln());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod closure;
 mod constraint;
 mod constraints;
+mod fingerprint;
 
+pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
+pub use fingerprint::Fingerprint;
+
+use crate::space::ModelSpace;
+
+/// A question: which model, and which parameters?
+///
+/// Two methods are required. Batches are evaluated row by row, on several threads; a problem that can do better (by
+/// matrix products over many rows, or on a device) overrides [`Problem::log_density_batch`].
+pub trait Problem: Send + Sync {
+    /// The models.
+    type Space: ModelSpace;
+
+    /// The models.
+    fn space(&self) -> &Self::Space;
+
+    /// `log η(θ_m | m) = log p(y, θ_m | m)` and its gradient. `theta` holds the active coordinates of the model in order,
+    /// within their constraints; `gradient` is as long and is overwritten.
+    fn log_density(&self, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError>;
+
+    /// `log p(m)`, normalised. Uniform by default.
+    fn log_prior(&self, model: &[u16]) -> f64 {
+        let _ = model;
+        -self.space().log_count()
+    }
+
+    /// Where parameters live; none when all are real. The free numbers of all constraints are the space's coordinates.
+    fn constraints(&self) -> Option<&Constraints> {
+        None
+    }
+
+    /// Names of all natural parameters.
+    fn parameter_names(&self) -> Vec<String> {
+        let count = self.constraints().map_or(self.space().max_dim(), Constraints::natural_len);
+        (1..=count).map(|number| format!("theta{number}")).collect()
+    }
+
+    /// [`Problem::log_density`] of many rows. An undefined density is not a number; an error that is fatal ends it all.
+    fn log_density_batch(&self, batch: &mut DensityBatch<'_>) -> Result<(), BatchError> {
+        for row in 0..batch.rows() {
+            let (model, theta, gradient) = batch.row(row);
+            let value = match self.log_density(model, theta, gradient) {
+                Ok(value) => value,
+                Err(DensityError::Undefined { .. }) => f64::NAN,
+                Err(error @ DensityError::Fatal { .. }) => return Err(BatchError { row, error }),
+            };
+            batch.log_density[row] = value;
+        }
+        Ok(())
+    }
+}
+
+/// A density that could not be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DensityError {
+    /// It has no value there: the draw is dropped and counted.
+    #[error("the log density is undefined: {reason}")]
+    Undefined {
+        /// Why.
+        reason: String,
+    },
+    /// It never will: everything ends.
+    #[error("the log density cannot be evaluated: {reason}")]
+    Fatal {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A fatal error in a batch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("row {row}: {error}")]
+pub struct BatchError {
+    /// Which row.
+    pub row: usize,
+    /// What happened.
+    pub error: DensityError,
+}
+
+/// Rows whose density is wanted.
+#[derive(Debug)]
+pub struct DensityBatch<'a> {
+    /// Words, row-major, `width` symbols each.
+    pub words: &'a [u16],
+    /// Symbols of a word.
+    pub width: usize,
+    /// Natural parameters: row r owns the first `dims[r]` numbers from `r · stride` on.
+    pub theta: &'a [f64],
+    /// Distance between rows of `theta` and `gradient`.
+    pub stride: usize,
+    /// Natural parameters of each row.
+    pub dims: &'a [usize],
+    /// Written: `log η` of each row.
+    pub log_density: &'a mut [f64],
+    /// Written: gradients, laid out like `theta`.
+    pub gradient: &'a mut [f64],
+}
+
+impl DensityBatch<'_> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// Model, parameters and gradient of a row.
+    pub fn row(&mut self, row: usize) -> (&[u16], &[f64], &mut [f64]) {
+        let place = row * self.stride..row * self.stride + self.dims[row];
+        let model = &self.words[row * self.width..][..self.width];
+        (model, &self.theta[place.clone()], &mut self.gradient[place])
+    }
+}

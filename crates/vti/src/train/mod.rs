@@ -1,7 +1,14 @@
-//! Learning: gradients of the loss, and optimisers that follow them.
+//! Learning ψ and φ together (paper, sections 3.1 to 3.4).
 
-mod fit;
-mod optimiser;
+mod error;
+mod plateau;
+mod replicates;
+mod report;
+mod settings;
+mod trainer;
 
-pub use fit::{FitStep, FlowFit};
-pub use optimiser::{AdamW, AdamWSettings, OptimiserError};
+pub use error::TrainError;
+pub use replicates::{Replicate, Replicates, replicates};
+pub use report::{Dropped, NotFinite, Observer, Silent, StepReport, Stop};
+pub use settings::{CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TrainSettings};
+pub use trainer::{Fit, Trainer};

@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use vti::engine::{
-    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, RowPlan, Symbols,
-    Table, TableGradient, Transform,
+    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, RowPlan, Symbols, Table,
+    TableGradient, Transform,
 };
 use vti::flow::{ContextShape, Passes};
 
@@ -45,7 +45,9 @@ impl Rows {
 /// Where feature `i` of a row of dimension `dim` stands on the host; none if it does not.
 fn host_place(at: Placement<'_>, host_row: usize, i: usize, dim: usize) -> Option<usize> {
     match at {
-        Placement::Whole { stride, first } => (first..first + stride).contains(&i).then(|| host_row * stride + i - first),
+        Placement::Whole { stride, first } => {
+            (first..first + stride).contains(&i).then(|| host_row * stride + i - first)
+        }
         Placement::LeftAligned { stride } => (i < dim).then_some(host_row * stride + i),
         Placement::Saturated { stride, active, starts } => {
             (i < dim).then(|| host_row * stride + active[starts[host_row] as usize + i] as usize)
@@ -436,7 +438,9 @@ fn flows_run_unchanged_on_another_engine() {
     for case in table().iter().filter(|case| case.shape.max_dim == 5 && wanted(case.shape.context)) {
         let setup = Setup::<f64>::new(case, 20, 41);
         let (fast, plain) = (everything(&setup.engine, &setup), everything(&Plain, &setup));
-        for (what, (fast, plain)) in ["θ", "log-det", "dφ", "d features", "z", "score"].iter().zip(fast.iter().zip(&plain)) {
+        for (what, (fast, plain)) in
+            ["θ", "log-det", "dφ", "d features", "z", "score"].iter().zip(fast.iter().zip(&plain))
+        {
             let error = max_error(fast, plain.iter().copied());
             assert!(error < 1e-5, "{}: {what} off by {error}", case.name);
         }

@@ -281,7 +281,10 @@ mod tests {
         let mut diagonal = Belief::diagonal(7, 2.0);
         let (mut mean_full, mut mean_diagonal) = (vec![0.0; 7], vec![0.0; 7]);
         for round in 0..4 {
-            let seen = [Observation { model: round, value: 1.5, count: 3.0 }, Observation { model: 6, value: -2.0, count: 1.0 }];
+            let seen = [
+                Observation { model: round, value: 1.5, count: 3.0 },
+                Observation { model: 6, value: -2.0, count: 1.0 },
+            ];
             for (belief, mean) in [(&mut full, &mut mean_full), (&mut diagonal, &mut mean_diagonal)] {
                 belief.inflate(0.01);
                 belief.condition(&engine, &seen, 0.5, mean);

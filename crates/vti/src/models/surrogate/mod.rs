@@ -68,7 +68,8 @@ impl Default for SurrogateSettings {
 impl SurrogateSettings {
     fn check(&self) -> Result<(), SettingError> {
         let Self { covariance: _, beta, prior_sd, length, inflation, noise_decay } = *self;
-        let positive = |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        let positive =
+            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
         SettingError::check("beta", beta, beta >= 0.0 && beta.is_finite(), "at least 0")?;
         positive("prior_sd", prior_sd)?;
         positive("length", length)?;

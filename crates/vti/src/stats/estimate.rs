@@ -56,13 +56,13 @@ pub enum EstimateError {
 /// log Z and its standard error, which is the relative standard error of Z (delta method).
 ///
 /// ```
-/// use vti::check::{Stratum, log_total};
+/// use vti::stats::{Stratum, log_total};
 /// // Two draws for a term near 3, two equal ones for a term of 2.
 /// let (a, b) = ([1f64.ln(), 2f64.ln()], [0.0, 0.0]);
 /// let total = log_total(&[Stratum { log_weights: &a }, Stratum { log_weights: &b }])?;
 /// assert!((total.value - 5f64.ln()).abs() < 1e-12);
 /// assert!((total.se - 1.0 / 5.0).abs() < 1e-12); // √(2/1 · (¼ + ¼)) / 5
-/// # Ok::<(), vti::check::EstimateError>(())
+/// # Ok::<(), vti::stats::EstimateError>(())
 /// ```
 pub fn log_total(strata: &[Stratum<'_>]) -> Result<Estimate, EstimateError> {
     let scale = log_scale(strata)?;
@@ -77,13 +77,13 @@ pub fn log_total(strata: &[Stratum<'_>]) -> Result<Estimate, EstimateError> {
 /// once for each draw of positive weight.
 ///
 /// ```
-/// use vti::check::{Stratum, ratio};
+/// use vti::stats::{Stratum, ratio};
 /// let log_weights = [0.0; 4];
 /// let indicator = [1.0, 0.0, 1.0, 1.0];
 /// let share = ratio(&[Stratum { log_weights: &log_weights }], |_, draw| indicator[draw])?;
 /// assert_eq!(share.value, 0.75);
 /// assert!((share.se - 0.25).abs() < 1e-12); // √(p(1 − p)/(n − 1)) for equal weights
-/// # Ok::<(), vti::check::EstimateError>(())
+/// # Ok::<(), vti::stats::EstimateError>(())
 /// ```
 pub fn ratio(strata: &[Stratum<'_>], f: impl Fn(usize, usize) -> f64) -> Result<Estimate, EstimateError> {
     let scale = log_scale(strata)?;
@@ -115,11 +115,11 @@ pub fn ratio(strata: &[Stratum<'_>], f: impl Fn(usize, usize) -> f64) -> Result<
 /// missed.
 ///
 /// ```
-/// use vti::check::{Stratum, shares};
+/// use vti::stats::{Stratum, shares};
 /// let (a, b) = ([3f64.ln(); 2], [1f64.ln(); 2]);
 /// let shares = shares(&[Stratum { log_weights: &a }, Stratum { log_weights: &b }])?;
 /// assert!((shares[0].value - 0.75).abs() < 1e-12 && shares[0].se < 1e-12);
-/// # Ok::<(), vti::check::EstimateError>(())
+/// # Ok::<(), vti::stats::EstimateError>(())
 /// ```
 pub fn shares(strata: &[Stratum<'_>]) -> Result<Vec<Estimate>, EstimateError> {
     let scale = log_scale(strata)?;

@@ -1,6 +1,4 @@
-//! How far an approximation can be trusted, and what its draws say about evidence and models.
-//!
-//! Everything here is a pure function of numbers: log weights of independent draws, or values along chains.
+//! Numbers about numbers: importance weights, chains, estimates with standard errors.
 
 mod chains;
 mod estimate;

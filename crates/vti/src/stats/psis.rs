@@ -46,8 +46,8 @@ impl Smoothed {
 /// No k̂ is small enough for one draw or none.
 ///
 /// ```
-/// assert_eq!(vti::check::threshold(100), 0.5);
-/// assert_eq!(vti::check::threshold(10_000), 0.7);
+/// assert_eq!(vti::stats::threshold(100), 0.5);
+/// assert_eq!(vti::stats::threshold(10_000), 0.7);
 /// ```
 pub fn threshold(draws: usize) -> f64 {
     if draws < 2 {
@@ -59,7 +59,7 @@ pub fn threshold(draws: usize) -> f64 {
 /// log Σ exp(xᵢ), shifted by the largest so that nothing overflows; −∞ for no numbers.
 ///
 /// ```
-/// let total = vti::check::log_sum_exp(&[1e4, 1e4]);
+/// let total = vti::stats::log_sum_exp(&[1e4, 1e4]);
 /// assert!((total - (1e4 + 2f64.ln())).abs() < 1e-9);
 /// ```
 pub fn log_sum_exp(values: &[f64]) -> f64 {
@@ -76,7 +76,7 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
 /// 0 for no weights or only zeros, NaN where a weight is NaN or +∞.
 ///
 /// ```
-/// use vti::check::effective_draws;
+/// use vti::stats::effective_draws;
 /// assert_eq!(effective_draws(&[-3.0; 8]), 8.0);
 /// assert_eq!(effective_draws(&[0.0, f64::NEG_INFINITY]), 1.0);
 /// ```
@@ -102,7 +102,7 @@ pub fn effective_draws(log_weights: &[f64]) -> f64 {
 /// Log weights may have any offset; −∞ is a weight of zero. NaN and +∞ are refused, and nothing is then changed.
 ///
 /// ```
-/// use vti::check::{log_sum_exp, smooth};
+/// use vti::stats::{log_sum_exp, smooth};
 /// use vti::random::{Purpose, Stream};
 ///
 /// // Weights u^-0.4 have a tail of shape 0.4 and the mean 1/0.6.
@@ -112,7 +112,7 @@ pub fn effective_draws(log_weights: &[f64]) -> f64 {
 /// assert!(smoothed.is_reliable(4000) && smoothed.tail == 190);
 /// let mean = log_sum_exp(&log_weights).exp() / 4000.0;
 /// assert!((mean * 0.6 - 1.0).abs() < 0.1);
-/// # Ok::<(), vti::check::WeightError>(())
+/// # Ok::<(), vti::stats::WeightError>(())
 /// ```
 pub fn smooth(log_weights: &mut [f64]) -> Result<Smoothed, WeightError> {
     if let Some((index, &value)) = log_weights.iter().enumerate().find(|(_, w)| w.is_nan() || **w == f64::INFINITY) {
@@ -163,7 +163,7 @@ pub fn smooth(log_weights: &mut [f64]) -> Result<Smoothed, WeightError> {
 /// ```
 /// // Expected order statistics of an exponential distribution: k = 0, σ = 1.
 /// let x: Vec<f64> = (0..1000).map(|j| -(1.0 - (f64::from(j) + 0.5) / 1000.0).ln()).collect();
-/// let (k, sigma) = vti::check::fit_generalised_pareto(&x).ok_or("no fit")?;
+/// let (k, sigma) = vti::stats::fit_generalised_pareto(&x).ok_or("no fit")?;
 /// assert!(k.abs() < 0.02 && (sigma - 1.0).abs() < 0.02);
 /// # Ok::<(), &str>(())
 /// ```

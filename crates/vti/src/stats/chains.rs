@@ -14,7 +14,7 @@
 /// Near 1 when the chains agree; +∞ when each half stands still and they differ.
 ///
 /// ```
-/// use vti::check::split_rhat;
+/// use vti::stats::split_rhat;
 /// let chains = [[0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0]];
 /// assert!(split_rhat(&[&chains[0], &chains[1]]).is_some_and(|rhat| rhat < 1.0));
 /// assert_eq!(split_rhat(&[&[0.0; 4], &[1.0; 4]]), Some(f64::INFINITY));
@@ -35,7 +35,7 @@ pub fn split_rhat(chains: &[&[f64]]) -> Option<f64> {
 /// Autocovariances are summed directly, lag by lag until the sequence ends: the cost is draws × lags needed.
 ///
 /// ```
-/// use vti::check::effective_sample_size;
+/// use vti::stats::effective_sample_size;
 /// use vti::random::{Purpose, Stream};
 /// let mut stream = Stream::new(1, Purpose::Other(0), 0, 0);
 /// let chains: Vec<Vec<f64>> = (0..4).map(|_| (0..500).map(|_| stream.normal()).collect()).collect();
@@ -66,7 +66,7 @@ pub fn effective_sample_size(chains: &[&[f64]]) -> Option<f64> {
 /// The standard error of the mean of all draws: their standard deviation / √[`effective_sample_size`].
 ///
 /// ```
-/// use vti::check::standard_error;
+/// use vti::stats::standard_error;
 /// use vti::random::{Purpose, Stream};
 /// let mut stream = Stream::new(1, Purpose::Other(0), 0, 0);
 /// let indicator: Vec<f64> = (0..1000).map(|_| if stream.uniform() < 0.5 { 1.0 } else { 0.0 }).collect();

@@ -1,0 +1,59 @@
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+#[path = "../tests/truth/problems.rs"]
+mod problems;
+use problems::Gaussians;
+use vti::engine::CpuEngine;
+use vti::family::*;
+use vti::models::*;
+use vti::space::*;
+use vti::train::*;
+use vti::optimise::*;
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let which = args[1].as_str();
+    let kind = args[2].as_str();
+    let steps: u64 = args[3].parse().unwrap();
+    let rate: f64 = args[4].parse().unwrap();
+    let mrate: f64 = args[5].parse().unwrap();
+    let path = args[6] == "path";
+    let batch: usize = args.get(7).map_or(1024, |x| x.parse().unwrap());
+    let models = match kind {
+        "cat" => ModelsSettings::Categorical(CategoricalSettings::default()),
+        "sgd" => ModelsSettings::Categorical(CategoricalSettings { learning: LearningSettings { optimiser: OptimiserSettings::Sgd(SgdSettings { clip_norm: None }), ..Default::default() } }),
+        "ar" => ModelsSettings::Autoregressive(AutoregressiveSettings::default()),
+        "gp" => ModelsSettings::Surrogate(SurrogateSettings { covariance: Covariance::Full, ..Default::default() }),
+        _ => ModelsSettings::Surrogate(SurrogateSettings::default()),
+    };
+    macro_rules! go { ($space:expr) => {{
+        let problem = Gaussians::new($space, 0.8, 1.5, 3);
+        let engine = CpuEngine::<f32>::new(2).unwrap();
+        let family = FamilySettings { models, flow: match args.get(8).map(|s| s.as_str()) { Some("affine") => FlowKind::Affine{layers:3,blocks:1,hidden:32}, _ => FlowKind::Auto{} }, ..Default::default() };
+        let settings = TrainSettings { steps, batch, seed: 1,
+            schedule: Schedule::WarmupDecay { rate, warmup: 0.02, hold: 0.3 },
+            model_schedule: Schedule::WarmupDecay { rate: mrate, warmup: 0.02, hold: 0.3 },
+            flow_gradient: if path { FlowGradient::PathDerivative } else { FlowGradient::Reparameterised },
+            ..Default::default() };
+        let truth = problem.log_total_evidence();
+        let mut obs = |r: &StepReport| { if r.step % (steps / 8).max(1) == 0 { println!("{} {:.2}s gap {:.4}±{:.4} H {:.3} |g| {:.3} scale {:.2e}", r.step, r.seconds, truth - r.elbo, r.elbo_se, r.entropy, r.gradient_norm, r.models.scale); } std::ops::ControlFlow::Continue(()) };
+        let t = Trainer::new(&problem, &engine, &family, &settings).unwrap();
+        println!("{:?} params {}", t.family().choices(), t.family().flow().parameter_count());
+        let fit = t.run(&mut obs).unwrap();
+        let mut post = fit.posterior;
+        let probs = problem.probabilities();
+        let mut tv = 0.0;
+        let q = post.model_probabilities(200_000).unwrap();
+        let mut seen = 0.0;
+        for m in &q { let i = problem.catalogue().index(&m.model).unwrap(); tv += 0.5 * (m.probability.value - probs[i]).abs(); seen += probs[i]; }
+        tv += 0.5 * (1.0 - seen);
+        let e = post.elbo(20000).unwrap();
+        println!("TV {tv:.4}  KL {:.4}±{:.4}  {:.1}s", truth - e.value, e.se, fit.seconds);
+    }}}
+    match which {
+        "8" => go!(Subsets::new(3).unwrap()),
+        "128" => go!(Subsets::with_always(7, 1).unwrap()),
+        "1024" => go!(Subsets::new(10).unwrap()),
+        "k16" => go!(OneOf::with_dims(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 19, 20]).unwrap()),
+        _ => go!(OneOf::with_dims(&[0, 1]).unwrap()),
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong with a family.
+
+use crate::flow::FlowError;
+use crate::models::ModelsError;
+use crate::problem::ConstraintError;
+use crate::space::SpaceError;
+
+/// A family that cannot be built or used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FamilyError {
+    /// The flow cannot be built or used.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
+    /// The distribution over models cannot be built.
+    #[error(transparent)]
+    Models(#[from] ModelsError),
+    /// The space cannot be enumerated.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// Constraints that do not fit a model.
+    #[error("model {model}: {error}")]
+    ActiveConstraints {
+        /// Which model.
+        model: String,
+        /// What is wrong.
+        error: ConstraintError,
+    },
+    /// Constraints that do not cover the coordinates.
+    #[error("the constraints cover {free} coordinates, but the space has {max_dim}")]
+    Constraints {
+        /// Free numbers of all constraints.
+        free: usize,
+        /// Coordinates of the space.
+        max_dim: usize,
+    },
+    /// Names that do not fit the parameters.
+    #[error("{names} parameter names for {parameters} parameters")]
+    Names {
+        /// How many names there are.
+        names: usize,
+        /// How many parameters there are.
+        parameters: usize,
+    },
+    /// A space whose words have no symbols.
+    #[error("the words of a space must have at least one symbol; a single model is one of one")]
+    EmptyWords,
+    /// A density that cannot be evaluated.
+    #[error("model {model}: {reason}")]
+    Density {
+        /// Which model.
+        model: String,
+        /// What happened.
+        reason: String,
+    },
+    /// A point that is no point of the space.
+    #[error("point {point}: {reason}")]
+    Point {
+        /// Which point, counted from 0.
+        point: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}

@@ -1,0 +1,140 @@
+//! Settings of a family.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Contexts, FamilyError};
+use crate::flow::{FlowSettings, LayerSettings};
+use crate::models::ModelsSettings;
+use crate::space::{Catalogue, ModelSpace};
+
+/// A family, written out or chosen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FamilySettings {
+    /// The flow.
+    pub flow: FlowKind,
+    /// The distribution over models.
+    pub models: ModelsSettings,
+    /// How a model enters the flow.
+    pub context: ContextSettings,
+}
+
+/// Which flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum FlowKind {
+    /// Chosen by the number of coordinates.
+    Auto {},
+    /// Affine autoregressive layers with reversals between them.
+    Affine {
+        /// Layers.
+        layers: usize,
+        /// Residual blocks of each conditioner.
+        blocks: usize,
+        /// Hidden units of each conditioner.
+        hidden: usize,
+    },
+    /// Spline autoregressive layers with reversals between them and a shared affine layer at the end.
+    Spline {
+        /// Layers.
+        layers: usize,
+        /// Residual blocks of each conditioner.
+        blocks: usize,
+        /// Hidden units of each conditioner.
+        hidden: usize,
+    },
+    /// A diagonal Gaussian: mean-field.
+    Diagonal {
+        /// Hidden layers of the network that sees the model.
+        hidden: Vec<usize>,
+    },
+    /// Any composition.
+    Layers {
+        /// Layers in sampling direction.
+        layers: Vec<LayerSettings>,
+        /// Widths of the context encoder's layers; empty for none.
+        #[serde(default)]
+        encoder: Vec<usize>,
+    },
+}
+
+impl Default for FlowKind {
+    fn default() -> Self {
+        Self::Auto {}
+    }
+}
+
+/// Above so many coordinates splines cost more than they bring.
+const MANY: usize = 64;
+
+impl FlowKind {
+    /// Makes a choice where there is one to make.
+    pub(super) fn resolve(&self, max_dim: usize, choices: &mut Vec<String>) -> Self {
+        if *self != (Self::Auto {}) {
+            return self.clone();
+        }
+        let (chosen, text) = if max_dim <= MANY {
+            let hidden = (8 * max_dim).clamp(32, 64);
+            (Self::Spline { layers: 4, blocks: 2, hidden }, format!("4 spline layers of {hidden} units"))
+        } else {
+            let hidden = max_dim.clamp(64, 256);
+            (Self::Affine { layers: 4, blocks: 2, hidden }, format!("4 affine layers of {hidden} units"))
+        };
+        choices.push(format!("flow: {text} ({max_dim} coordinates)"));
+        chosen
+    }
+
+    /// The layers.
+    pub fn layers(&self) -> FlowSettings {
+        match self.clone() {
+            Self::Auto {} => FlowSettings::default(),
+            Self::Affine { layers, blocks, hidden } => FlowSettings::affine(layers, blocks, hidden),
+            Self::Spline { layers, blocks, hidden } => FlowSettings::spline(layers, blocks, hidden),
+            Self::Diagonal { hidden } => FlowSettings::diagonal(hidden),
+            Self::Layers { layers, encoder } => FlowSettings { layers, encoder },
+        }
+    }
+}
+
+/// How a model enters the flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContextSettings {
+    /// By its number where there are few models, by its features otherwise.
+    #[default]
+    Auto,
+    /// By its number: every model has parameters of its own.
+    Lookup,
+    /// By its features: what is learned about one model serves others.
+    Features,
+}
+
+/// The most models that are told apart by their numbers.
+const MOST: usize = 1 << 16;
+
+/// Up to so many models are told apart by their numbers automatically.
+const FEW: usize = 256;
+
+impl ContextSettings {
+    pub(super) fn resolve(
+        self,
+        space: &dyn ModelSpace,
+        choices: &mut Vec<String>,
+    ) -> Result<(Self, Contexts), FamilyError> {
+        match self {
+            Self::Lookup => Ok((self, Contexts::Lookup(Catalogue::new(space, MOST)?))),
+            Self::Features => Ok((self, Contexts::Features(space.feature_count()))),
+            Self::Auto => {
+                // A single symbol has nothing to share between models; a space without features cannot.
+                let limit = if space.arities().len() == 1 || space.feature_count() == 0 { MOST } else { FEW };
+                if let Ok(catalogue) = Catalogue::new(space, limit) {
+                    choices.push(format!("context: the model's number ({} models)", catalogue.len()));
+                    return Ok((Self::Lookup, Contexts::Lookup(catalogue)));
+                }
+                let count = space.feature_count();
+                choices.push(format!("context: {count} features of the model (too many models for numbers)"));
+                Ok((Self::Features, Contexts::Features(count)))
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Draws from the posterior.
+
+use crate::space::Model;
+
+/// Draws of models and parameters, with their densities. Parameters are natural ones, those of the model first, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draws {
+    /// Symbols of a word.
+    pub width: usize,
+    /// Words, row-major.
+    pub words: Vec<u16>,
+    /// Room for parameters in each row.
+    pub stride: usize,
+    /// Parameters of each row.
+    pub dims: Vec<usize>,
+    /// Parameters: row r owns the first `dims[r]` numbers from `r · stride` on; the others are not numbers.
+    pub theta: Vec<f64>,
+    /// `log q(m)`.
+    pub log_q_model: Vec<f64>,
+    /// `log q(m, θ)`.
+    pub log_q: Vec<f64>,
+    /// `log p(m) + log η(θ | m)`, where it was asked for. Not a number where it could not be evaluated.
+    pub log_target: Vec<f64>,
+}
+
+impl Draws {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.log_q.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.log_q.is_empty()
+    }
+
+    /// The word of a draw.
+    pub fn word(&self, row: usize) -> &[u16] {
+        &self.words[row * self.width..][..self.width]
+    }
+
+    /// The model of a draw.
+    pub fn model(&self, row: usize) -> Model {
+        self.word(row).into()
+    }
+
+    /// The parameters of a draw.
+    pub fn theta(&self, row: usize) -> &[f64] {
+        &self.theta[row * self.stride..][..self.dims[row]]
+    }
+
+    /// Adds the draws of another batch.
+    pub fn append(&mut self, mut other: Self) {
+        (self.width, self.stride) = (other.width, other.stride);
+        self.words.append(&mut other.words);
+        self.dims.append(&mut other.dims);
+        self.theta.append(&mut other.theta);
+        self.log_q_model.append(&mut other.log_q_model);
+        self.log_q.append(&mut other.log_q);
+        self.log_target.append(&mut other.log_target);
+    }
+}

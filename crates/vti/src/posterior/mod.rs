@@ -1,0 +1,319 @@
+//! What was learned: draws, densities, model probabilities.
+
+mod draws;
+mod saved;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+pub use draws::Draws;
+pub use saved::LoadError;
+pub(crate) use saved::Saved;
+
+use crate::engine::Engine;
+use crate::family::{Family, FamilyError, Pass};
+use crate::flow::Passes;
+use crate::models::Draw;
+use crate::problem::{Constraints, Problem};
+use crate::random::Purpose;
+use crate::space::{Catalogue, Model};
+use crate::stats::Estimate;
+
+/// Numbers of batches that callers do not use.
+const BATCH_FOR_PROBABILITIES: u64 = u32::MAX as u64;
+const BATCH_FOR_BOUND: u64 = BATCH_FOR_PROBABILITIES - 1;
+
+/// Rows of a batch of draws.
+const ROWS: usize = 1024;
+
+/// Streams of their own for each part of a batch of draws; the last part is for the models.
+fn step(batch: u64, part: u32) -> u64 {
+    batch.wrapping_mul(1 << 32).wrapping_add(u64::from(part))
+}
+
+/// The density `q(m) q(θ_m | m)` after training.
+pub struct Posterior<'a, P: Problem, E: Engine> {
+    pub(crate) family: Family<'a, P, E>,
+    pub(crate) pass: Pass<E>,
+    seed: u64,
+}
+
+impl<P: Problem, E: Engine> std::fmt::Debug for Posterior<'_, P, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Posterior").field("family", &self.family).field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
+
+/// The probability of a model under q.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ModelProbability {
+    /// The model; where several words mean one, the one that represents them.
+    pub model: Model,
+    /// What people read.
+    pub label: String,
+    /// Its probability, exact (with standard error 0) or estimated from draws.
+    pub probability: Estimate,
+}
+
+/// A model with natural parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The model.
+    pub model: Model,
+    /// Its parameters.
+    pub theta: Vec<f64>,
+}
+
+impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
+    /// The posterior that a family has become.
+    pub fn new(mut family: Family<'a, P, E>, seed: u64) -> Self {
+        family.models.settle(family.engine);
+        let pass = family.pass(ROWS, Passes::Evaluation);
+        Self { family, pass, seed }
+    }
+
+    /// The family behind it.
+    pub fn family(&self) -> &Family<'a, P, E> {
+        &self.family
+    }
+
+    /// The problem it answers.
+    pub fn problem(&self) -> &'a P {
+        self.family.problem
+    }
+
+    /// The run's seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// All words, where they are numbered.
+    pub fn catalogue(&self) -> Option<&Catalogue> {
+        self.family.models.catalogue()
+    }
+
+    /// Natural parameters that a model uses, as places in [`Problem::parameter_names`].
+    pub fn active_parameters(&self, model: &[u16]) -> Vec<usize> {
+        let space = self.family.space();
+        let mut mask = vec![false; space.max_dim()];
+        space.mark_active(model, &mut mask);
+        match self.family.problem.constraints().map(Constraints::list) {
+            None => (0..mask.len()).filter(|&c| mask[c]).collect(),
+            Some(list) => {
+                let (mut free, mut natural, mut active) = (0, 0, Vec::new());
+                for constraint in list {
+                    if mask.get(free).copied().unwrap_or(false) {
+                        active.extend(natural..natural + constraint.natural());
+                    }
+                    (free, natural) = (free + constraint.free(), natural + constraint.natural());
+                }
+                active
+            }
+        }
+    }
+
+    /// `count` independent draws; the same `batch` gives the same draws again.
+    pub fn draw(&mut self, count: usize, batch: u64) -> Result<Draws, FamilyError> {
+        self.draw_for(count, Purpose::Evaluation, batch, false)
+    }
+
+    /// Draws with the target's log density at each.
+    pub fn draw_with_target(&mut self, count: usize, batch: u64) -> Result<Draws, FamilyError> {
+        self.draw_for(count, Purpose::Evaluation, batch, true)
+    }
+
+    /// Draws for a purpose of their own.
+    pub(crate) fn draw_for(
+        &mut self,
+        count: usize,
+        purpose: Purpose,
+        batch: u64,
+        target: bool,
+    ) -> Result<Draws, FamilyError> {
+        let words = self.draw_words(count, purpose, batch);
+        self.draw_given(&words.0, Some(&words.1), purpose, batch, target)
+    }
+
+    /// Words and their log probabilities.
+    pub(crate) fn draw_words(&mut self, count: usize, purpose: Purpose, batch: u64) -> (Vec<u16>, Vec<f64>) {
+        let width = self.family.space().arities().len();
+        let (mut words, mut log_q) = (vec![0; count * width], vec![0.0; count]);
+        let draw = Draw { seed: self.seed, purpose, step: step(batch, u32::MAX) };
+        self.family.models.sample(self.family.engine, draw, &mut words, &mut log_q);
+        (words, log_q)
+    }
+
+    /// Draws of parameters for given words.
+    pub(crate) fn draw_given(
+        &mut self,
+        words: &[u16],
+        log_q: Option<&[f64]>,
+        purpose: Purpose,
+        batch: u64,
+        target: bool,
+    ) -> Result<Draws, FamilyError> {
+        let width = self.family.space().arities().len();
+        let count = words.len() / width;
+        let mut known = vec![0.0; count];
+        match log_q {
+            Some(log_q) => known.copy_from_slice(log_q),
+            None => self.family.models.log_prob(self.family.engine, words, &mut known),
+        }
+        let mut draws = Draws::default();
+        for (index, (words, log_q)) in words.chunks(ROWS * width).zip(known.chunks(ROWS)).enumerate() {
+            self.take_words(words, log_q)?;
+            self.pass.draw_z(Draw { seed: self.seed, purpose, step: step(batch, index as u32) });
+            self.pass.forward(&self.family)?;
+            draws.append(self.collect(target)?);
+        }
+        (draws.width, draws.stride) = (width, self.family.natural_len());
+        Ok(draws)
+    }
+
+    /// Takes words into the pass.
+    fn take_words(&mut self, words: &[u16], log_q: &[f64]) -> Result<(), FamilyError> {
+        self.pass.resize(log_q.len());
+        self.pass.words.copy_from_slice(words);
+        self.pass.log_q_model.copy_from_slice(log_q);
+        self.pass.plan(&self.family, |_| false)
+    }
+
+    /// What a forward pass found, in natural parameters.
+    fn collect(&mut self, target: bool) -> Result<Draws, FamilyError> {
+        if target {
+            self.pass.density(&self.family)?;
+        } else {
+            self.pass.find_natural(&self.family)?;
+        }
+        let (pass, stride) = (&self.pass, self.family.natural_len());
+        let mut draws = Draws {
+            width: self.family.space().arities().len(),
+            words: pass.words.clone(),
+            stride,
+            dims: pass.natural_dims[..pass.rows()].to_vec(),
+            theta: vec![f64::NAN; pass.rows() * stride],
+            log_q_model: pass.log_q_model.clone(),
+            ..Draws::default()
+        };
+        for row in 0..pass.rows() {
+            draws.theta[row * stride..][..draws.dims[row]].copy_from_slice(pass.natural(row));
+            draws.log_q.push(pass.log_q_model[row] + pass.log_q_theta(row) - pass.log_jacobian[row]);
+            if target {
+                let log_prior = self.family.problem.log_prior(pass.word(row));
+                draws.log_target.push(log_prior + pass.log_eta[row] - pass.log_jacobian[row]);
+            }
+        }
+        Ok(draws)
+    }
+
+    /// `log q(m, θ)` at given points; −∞ for models that cannot be and parameters outside their support.
+    pub fn log_q(&mut self, points: &[Point]) -> Result<Vec<f64>, FamilyError> {
+        let mut found = Vec::with_capacity(points.len());
+        for (chunk, points) in points.chunks(ROWS).enumerate() {
+            self.log_q_chunk(chunk * ROWS, points, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn log_q_chunk(&mut self, first: usize, points: &[Point], found: &mut Vec<f64>) -> Result<(), FamilyError> {
+        let space = self.family.space();
+        let wrong = |index: usize, reason: String| FamilyError::Point { point: first + index, reason };
+        for (index, point) in points.iter().enumerate() {
+            space.check(&point.model).map_err(|error| wrong(index, error.to_string()))?;
+        }
+        let words: Vec<u16> = points.iter().flat_map(|point| point.model.iter().copied()).collect();
+        let mut log_q = vec![0.0; points.len()];
+        self.family.models.log_prob(self.family.engine, &words, &mut log_q);
+        self.take_words(&words, &log_q)?;
+        let mut jacobians = vec![0.0; points.len()];
+        for (row, point) in points.iter().enumerate() {
+            let (place, active) = (self.pass.place(row), self.pass.batch.active(row).to_vec());
+            let constraints = self.family.constraints();
+            let expected = constraints.map_or(active.len(), |constraints| constraints.natural_dim(&active));
+            if point.theta.len() != expected {
+                let found = point.theta.len();
+                return Err(wrong(row, format!("{found} parameters, but the model has {expected}")));
+            }
+            let free = &mut self.pass.theta[place];
+            match constraints {
+                None => free.copy_from_slice(&point.theta),
+                Some(constraints) => jacobians[row] = constraints.to_free(&active, &point.theta, free),
+            }
+            if !free.iter().all(|x| x.is_finite()) {
+                // Outside its support: any point will do for the pass, and the answer is −∞.
+                free.fill(0.0);
+                jacobians[row] = f64::INFINITY;
+            }
+        }
+        self.pass.inverse(&self.family)?;
+        for row in 0..points.len() {
+            found.push(log_q[row] + self.pass.log_q_theta(row) - jacobians[row]);
+        }
+        Ok(())
+    }
+
+    /// Probabilities of models under q, most probable first: of all where they are numbered, otherwise of those among
+    /// `draws` draws.
+    pub fn model_probabilities(&mut self, draws: usize) -> Result<Vec<ModelProbability>, FamilyError> {
+        let space = self.family.space();
+        let mut sums: HashMap<Model, f64> = HashMap::new();
+        let mut add = |word: &[u16], weight: f64| {
+            let mut word = word.to_vec();
+            space.canonical(&mut word);
+            *sums.entry(word.into()).or_insert(0.0) += weight;
+        };
+        let exact = match self.family.models.catalogue() {
+            Some(catalogue) => {
+                let width = space.arities().len();
+                let mut words = vec![0; catalogue.len() * width];
+                for (index, word) in words.chunks_exact_mut(width).enumerate() {
+                    catalogue.word(index, word)?;
+                }
+                let mut log_q = vec![0.0; catalogue.len()];
+                self.family.models.log_prob(self.family.engine, &words, &mut log_q);
+                words.chunks_exact(width).zip(&log_q).for_each(|(word, log_q)| add(word, log_q.exp()));
+                true
+            }
+            None => {
+                let (words, _) = self.draw_words(draws, Purpose::Evaluation, BATCH_FOR_PROBABILITIES);
+                let share = 1.0 / draws.max(1) as f64;
+                words.chunks_exact(space.arities().len()).for_each(|word| add(word, share));
+                false
+            }
+        };
+        let mut found: Vec<ModelProbability> = sums
+            .into_iter()
+            .map(|(model, value)| {
+                let se = if exact { 0.0 } else { (value * (1.0 - value) / draws.max(1) as f64).max(0.0).sqrt() };
+                ModelProbability { label: space.label(&model), model, probability: Estimate { value, se } }
+            })
+            .collect();
+        found.sort_by(|a, b| b.probability.value.total_cmp(&a.probability.value).then(a.model.cmp(&b.model)));
+        Ok(found)
+    }
+
+    /// The bound `−L` from fresh draws.
+    pub fn elbo(&mut self, draws: usize) -> Result<Estimate, FamilyError> {
+        let draws = self.draw_for(draws, Purpose::Evaluation, BATCH_FOR_BOUND, true)?;
+        let values = || draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q);
+        let count = draws.len().max(1) as f64;
+        let value = values().sum::<f64>() / count;
+        let variance = values().map(|x| (x - value) * (x - value)).sum::<f64>() / (count - 1.0).max(1.0);
+        Ok(Estimate { value, se: (variance / count).sqrt() })
+    }
+
+    /// Writes everything to a file.
+    pub fn save(&self, path: &Path) -> Result<(), LoadError> {
+        let mut state = crate::state::State::default();
+        state.put_state("family", self.family.state());
+        Ok(Saved::of(&self.family, self.seed, None).write(path, &state)?)
+    }
+
+    /// Reads a posterior, or the checkpoint of a run as far as it has come.
+    pub fn load(problem: &'a P, engine: &'a E, path: &Path) -> Result<Self, LoadError> {
+        let (saved, mut state) = Saved::read(path, problem, engine)?;
+        let mut family = Family::new(problem, engine, &saved.family, saved.rows, saved.seed)?;
+        family.restore(&mut state.take_state("family"))?;
+        Ok(Self::new(family, saved.seed))
+    }
+}

@@ -1,0 +1,95 @@
+//! What a file says about a family beside its arrays.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Engine, Real};
+use crate::family::{Family, FamilyError, FamilySettings};
+use crate::problem::{Fingerprint, Problem};
+use crate::state::{State, StateError};
+use crate::store::{self, StoreError};
+
+/// The JSON of a saved posterior or checkpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Saved {
+    /// Of the library.
+    pub(crate) version: String,
+    pub(crate) precision: String,
+    pub(crate) family: FamilySettings,
+    /// Rows of a batch.
+    pub(crate) rows: usize,
+    pub(crate) seed: u64,
+    pub(crate) fingerprint: Fingerprint,
+    /// What the trainer adds to a checkpoint.
+    pub(crate) run: Option<serde_json::Value>,
+}
+
+/// A file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// It cannot be written or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its arrays do not fit.
+    #[error("the saved arrays do not fit: {0}")]
+    State(#[from] StateError),
+    /// Its family cannot be built.
+    #[error(transparent)]
+    Family(#[from] FamilyError),
+    /// It belongs to another problem.
+    #[error(
+        "{path}: saved for another problem (other data, prior or likelihood)\nhint: start anew, or use the data it was made with"
+    )]
+    OtherProblem {
+        /// The file.
+        path: String,
+    },
+    /// It was computed in another precision.
+    #[error("{path}: saved in {found}, this engine computes in {expected}")]
+    Precision {
+        /// The file.
+        path: String,
+        /// Its precision.
+        found: String,
+        /// The engine's.
+        expected: &'static str,
+    },
+}
+
+impl Saved {
+    pub(crate) fn of<P: Problem, E: Engine>(
+        family: &Family<'_, P, E>,
+        seed: u64,
+        run: Option<serde_json::Value>,
+    ) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            precision: E::Real::NAME.into(),
+            family: family.settings().clone(),
+            rows: family.rows(),
+            seed,
+            fingerprint: Fingerprint::of(family.problem),
+            run,
+        }
+    }
+
+    pub(crate) fn write(&self, path: &Path, state: &State) -> Result<(), StoreError> {
+        store::write(path, self, state)
+    }
+
+    /// Reads a file and makes sure that it fits problem and engine.
+    pub(crate) fn read<P: Problem, E: Engine>(path: &Path, problem: &P, _: &E) -> Result<(Self, State), LoadError> {
+        let (saved, state) = store::read::<Self>(path)?;
+        let name = || path.display().to_string();
+        if saved.precision != E::Real::NAME {
+            return Err(LoadError::Precision { path: name(), found: saved.precision, expected: E::Real::NAME });
+        }
+        if !saved.fingerprint.matches(&Fingerprint::of(problem)) {
+            return Err(LoadError::OtherProblem { path: name() });
+        }
+        Ok((saved, state))
+    }
+}

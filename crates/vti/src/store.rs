@@ -1,0 +1,251 @@
+//! Files that hold a run: arrays in the safetensors format, and JSON in its metadata.
+//!
+//! A file is written beside its place, flushed to the disk and then renamed, so that there is always a whole one: whatever
+//! happens, the last good file is still there, under its own name or with `.previous` before its extension. Reading checks
+//! the sum of all bytes first; every way in which a file can be wrong has an error of its own.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, View};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::state::{Array, State};
+
+/// The version of the format; files of another one are refused.
+pub const FORMAT: u32 = 1;
+
+/// Metadata keys of a file.
+const JSON: &str = "vti";
+const VERSION: &str = "vti_format";
+const CHECKSUM: &str = "vti_crc32";
+
+/// What stands in place of the sum while it is computed.
+const NO_SUM: &str = "00000000";
+
+/// A file that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The system refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The file ends too early.
+    #[error("{}: the file is cut short{}", path.display(), hint(path))]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Some other kind of file.
+    #[error("{}: not a file written by vti", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of another version of the format.
+    #[error("{}: written in format {found}, this version reads format {FORMAT}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: String,
+    },
+    /// Some bytes have changed since the file was written.
+    #[error("{}: the file is damaged, its checksum does not fit{}", path.display(), hint(path))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is whole, but does not say what is expected.
+    #[error("{}: {reason}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Where the file before the last one is kept: `run.safetensors` → `run.previous.safetensors`.
+pub fn previous(path: &Path) -> PathBuf {
+    let extension = path.extension().map_or_else(String::new, |extension| format!(".{}", extension.to_string_lossy()));
+    path.with_extension(format!("previous{extension}"))
+}
+
+/// Points to the previous file where there is one.
+fn hint(path: &Path) -> String {
+    let previous = previous(path);
+    if previous.exists() { format!("\nhint: the one before it is {}", previous.display()) } else { String::new() }
+}
+
+/// An array as safetensors wants to see it.
+struct Tensor<'a> {
+    array: &'a Array,
+    shape: [usize; 1],
+}
+
+impl<'a> Tensor<'a> {
+    fn new(array: &'a Array) -> Self {
+        let len = match array {
+            Array::F32(values) => values.len(),
+            Array::F64(values) => values.len(),
+        };
+        Self { array, shape: [len] }
+    }
+}
+
+impl View for Tensor<'_> {
+    fn dtype(&self) -> Dtype {
+        match self.array {
+            Array::F32(_) => Dtype::F32,
+            Array::F64(_) => Dtype::F64,
+        }
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Owned(match self.array {
+            Array::F32(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Array::F64(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        })
+    }
+
+    fn data_len(&self) -> usize {
+        self.shape[0] * if let Array::F32(_) = self.array { 4 } else { 8 }
+    }
+}
+
+/// Writes a file; whatever goes wrong, the one that was there stays.
+pub fn write(path: &Path, content: &impl Serialize, state: &State) -> Result<(), StoreError> {
+    let wrong = |reason: String| StoreError::Content { path: path.into(), reason };
+    let json = serde_json::to_string(content).map_err(|error| wrong(error.to_string()))?;
+    let entry = |key: &str, value: &str| (key.to_string(), value.to_string());
+    let metadata = HashMap::from([entry(JSON, &json), entry(VERSION, &FORMAT.to_string()), entry(CHECKSUM, NO_SUM)]);
+    let arrays = state.arrays().iter().map(|(name, array)| (name.as_str(), Tensor::new(array)));
+    let mut bytes = safetensors::serialize(arrays, Some(metadata)).map_err(|error| wrong(error.to_string()))?;
+    let place = checksum_place(&bytes).ok_or_else(|| wrong("no place for the checksum".into()))?;
+    let sum = format!("{:08x}", crc32fast::hash(&bytes));
+    bytes[place..place + sum.len()].copy_from_slice(sum.as_bytes());
+    replace(path, &bytes).map_err(|error| StoreError::Io { path: path.into(), error })
+}
+
+/// Puts new content in the place of a file, all at once, and keeps what was there as the previous one.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    let written = File::create(&partial).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    if let Err(error) = written {
+        // The disk may be full: what was written of it helps nobody.
+        let _ = fs::remove_file(&partial);
+        return Err(error);
+    }
+    if path.exists() {
+        let previous = previous(path);
+        let _ = fs::remove_file(&previous);
+        // A second name for the old file, so that its own is never vacant; where that cannot be, a new name.
+        fs::hard_link(path, &previous).or_else(|_| fs::rename(path, &previous))?;
+    }
+    fs::rename(&partial, path)?;
+    // The renaming itself must reach the disk too; directories cannot be opened everywhere.
+    if let Some(Ok(directory)) = path.parent().map(File::open) {
+        let _ = directory.sync_all();
+    }
+    Ok(())
+}
+
+/// Where the digits of the checksum stand in the header.
+fn checksum_place(bytes: &[u8]) -> Option<usize> {
+    let header = header(bytes)?;
+    let key = format!("\"{CHECKSUM}\":\"");
+    let place = header.windows(key.len()).position(|window| window == key.as_bytes())?;
+    let place = 8 + place + key.len();
+    (place + NO_SUM.len() <= bytes.len()).then_some(place)
+}
+
+/// The header of a safetensors file, as much of it as there is.
+fn header(bytes: &[u8]) -> Option<&[u8]> {
+    let length = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
+    let header = &bytes[8..];
+    let length = usize::try_from(length).ok().filter(|&length| length < 1 << 30)?;
+    header.starts_with(b"{").then(|| &header[..length.min(header.len())])
+}
+
+/// Whether all bytes are those that were written; none where the file does not say.
+fn sum_fits(bytes: &[u8]) -> Option<bool> {
+    let place = checksum_place(bytes)?;
+    let digits = &bytes[place..place + NO_SUM.len()];
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&bytes[..place]);
+    hasher.update(NO_SUM.as_bytes());
+    hasher.update(&bytes[place + NO_SUM.len()..]);
+    Some(format!("{:08x}", hasher.finalize()).as_bytes() == digits)
+}
+
+/// Reads a file: its JSON content and its arrays.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(T, State), StoreError> {
+    let bytes = fs::read(path).map_err(|error| StoreError::Io { path: path.into(), error })?;
+    let path = || path.to_path_buf();
+    let marked = header(&bytes).is_some_and(|header| header.windows(JSON.len()).any(|part| part == JSON.as_bytes()));
+    if !marked {
+        return Err(if bytes.len() < 8 {
+            StoreError::Truncated { path: path() }
+        } else {
+            StoreError::Foreign { path: path() }
+        });
+    }
+    let parsed = SafeTensors::read_metadata(&bytes);
+    match (sum_fits(&bytes), &parsed) {
+        (Some(true), _) | (None, Ok(_)) => {}
+        (_, Err(SafeTensorError::MetadataIncompleteBuffer | SafeTensorError::InvalidHeaderLength)) => {
+            return Err(StoreError::Truncated { path: path() });
+        }
+        _ => return Err(StoreError::Damaged { path: path() }),
+    }
+    let wrong = |reason: String| StoreError::Content { path: path(), reason };
+    let (_, metadata) = parsed.map_err(|error| wrong(error.to_string()))?;
+    let entries = metadata.metadata().clone().unwrap_or_default();
+    match entries.get(VERSION) {
+        None => return Err(StoreError::Foreign { path: path() }),
+        Some(version) if *version != FORMAT.to_string() => {
+            return Err(StoreError::Version { path: path(), found: version.clone() });
+        }
+        Some(_) => {}
+    }
+    if sum_fits(&bytes).is_none() {
+        return Err(StoreError::Damaged { path: path() });
+    }
+    let json = entries.get(JSON).ok_or_else(|| StoreError::Foreign { path: path() })?;
+    let content = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let mut state = State::default();
+    for (name, tensor) in tensors.iter() {
+        let array = match tensor.dtype() {
+            Dtype::F32 => Array::F32(numbers(tensor.data(), f32::from_le_bytes)),
+            Dtype::F64 => Array::F64(numbers(tensor.data(), f64::from_le_bytes)),
+            other => return Err(wrong(format!("the array {name} has numbers of type {other:?}"))),
+        };
+        state.put_array(name.to_string(), array);
+    }
+    Ok((content, state))
+}
+
+/// Numbers of N bytes each.
+fn numbers<T, const N: usize>(bytes: &[u8], from: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_chunks().0.iter().map(|&chunk| from(chunk)).collect()
+}

@@ -1,0 +1,400 @@
+//! The training loop.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::plateau::Plateau;
+use super::report::{Dropped, NotFinite, Observer, StepReport, Stop};
+use super::{FlowGradient, TrainError, TrainSettings};
+use crate::engine::{Engine, Real};
+use crate::family::{Family, FamilySettings, Pass};
+use crate::flow::Passes;
+use crate::models::{Draw, ModelUpdate, ScoredBatch};
+use crate::optimise::Optimiser;
+use crate::posterior::{Posterior, Saved};
+use crate::problem::Problem;
+use crate::random::Purpose;
+use crate::state::State;
+use crate::store::StoreError;
+
+/// Gradients that are not finite for so many steps in a row end a run.
+const MOST_BAD_GRADIENTS: u64 = 100;
+
+/// Minimises the loss of Corollary 1,
+///
+/// ```text
+/// L(ψ, φ) = E_{m ~ q_ψ} E_z [log h_φ(z | m) + log q_ψ(m) − log p(m)],
+/// log h_φ(z | m) = log ν(z_m) − log |det ∇T_φ(z | m)| − log η(θ_m | m),   θ_m = T_φ(z | m),
+/// ```
+///
+/// by stochastic gradients: reparameterised ones for φ, and whatever the distribution over models does for ψ. `−L` is a
+/// lower bound of the log evidence, and equal to it where q is the posterior.
+///
+/// ```
+/// use vti::engine::CpuEngine;
+/// use vti::family::FamilySettings;
+/// use vti::problem;
+/// use vti::space::OneOf;
+/// use vti::train::{Silent, TrainSettings, Trainer};
+///
+/// // A model without parameters, and one with one; their evidences are 1 and e.
+/// let problem = problem::from_fn(OneOf::with_dims(&[0, 1])?, |model, theta, gradient| {
+///     if model[0] == 0 {
+///         return 0.0;
+///     }
+///     gradient[0] = -(theta[0] - 2.0);
+///     1.0 - 0.5 * (theta[0] - 2.0).powi(2) - 0.5 * std::f64::consts::TAU.ln()
+/// });
+/// let engine = CpuEngine::<f64>::new(2)?;
+/// let settings = TrainSettings { steps: 300, batch: 64, ..TrainSettings::default() };
+/// let fit = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings)?.run(&mut Silent)?;
+/// let mut posterior = fit.posterior;
+/// let probabilities = posterior.model_probabilities(1000)?;
+/// assert!((probabilities[0].probability.value - 0.731).abs() < 0.02);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Trainer<'a, P: Problem, E: Engine> {
+    family: Family<'a, P, E>,
+    settings: TrainSettings,
+    optimiser: Optimiser<E>,
+    gradient: E::Buffer,
+    pass: Pass<E>,
+    plateau: Plateau,
+    step: u64,
+    /// Seconds before this process took over.
+    seconds: f64,
+    dropped: u64,
+    bad_gradients: u64,
+    first_dropped: Option<Dropped>,
+    batch: Buffers<E::Real>,
+}
+
+/// What is computed for each row of a batch.
+#[derive(Default)]
+struct Buffers<T> {
+    log_prior: Vec<f64>,
+    log_h: Vec<f64>,
+    kept: Vec<bool>,
+    /// The score, then the derivative with respect to θ.
+    theta_gradient: Vec<T>,
+    log_det_gradient: Vec<T>,
+}
+
+/// What a checkpoint says about the run beside its arrays.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    settings: TrainSettings,
+    steps: u64,
+    seconds: f64,
+    dropped: u64,
+    first_dropped: Option<Dropped>,
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Fit<'a, P: Problem, E: Engine> {
+    /// What was learned.
+    pub posterior: Posterior<'a, P, E>,
+    /// Why it ended.
+    pub stop: Stop,
+    /// Steps done.
+    pub steps: u64,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// Draws that were not finite.
+    pub dropped: u64,
+    /// The first of them.
+    pub first_dropped: Option<Dropped>,
+}
+
+impl<P: Problem, E: Engine> std::fmt::Debug for Trainer<'_, P, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trainer").field("settings", &self.settings).field("step", &self.step).finish_non_exhaustive()
+    }
+}
+
+impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
+    /// A run that starts from random networks.
+    pub fn new(
+        problem: &'a P,
+        engine: &'a E,
+        family: &FamilySettings,
+        settings: &TrainSettings,
+    ) -> Result<Self, TrainError> {
+        settings.check()?;
+        let family = Family::new(problem, engine, family, settings.batch, settings.seed)?;
+        let passes = match settings.flow_gradient {
+            FlowGradient::Reparameterised => Passes::Training,
+            FlowGradient::PathDerivative => Passes::TrainingWithScores,
+        };
+        let count = family.flow.parameter_count();
+        let (rows, numbers) = (settings.batch, settings.batch * family.space().max_dim());
+        Ok(Self {
+            optimiser: Optimiser::new(engine, count, &settings.optimiser)?,
+            gradient: engine.buffer(count),
+            pass: family.pass(rows, passes),
+            plateau: Plateau::default(),
+            step: 0,
+            seconds: 0.0,
+            dropped: 0,
+            bad_gradients: 0,
+            first_dropped: None,
+            batch: Buffers {
+                log_prior: vec![0.0; rows],
+                log_h: vec![0.0; rows],
+                kept: vec![true; rows],
+                theta_gradient: vec![E::Real::ZERO; numbers],
+                log_det_gradient: vec![E::Real::ZERO; rows],
+            },
+            family,
+            settings: settings.clone(),
+        })
+    }
+
+    /// A run that goes on from a checkpoint, with its settings; the result is that of a run that was never interrupted,
+    /// bit for bit.
+    pub fn resume(problem: &'a P, engine: &'a E, path: &Path) -> Result<Self, TrainError> {
+        let (saved, mut state) = Saved::read(path, problem, engine)?;
+        let wrong = |reason: String| StoreError::Content { path: path.into(), reason };
+        let run = saved.run.ok_or_else(|| wrong("this is a finished posterior, not a checkpoint of a run".into()))?;
+        let run: Run = serde_json::from_value(run).map_err(|error| wrong(error.to_string()))?;
+        let mut settings = run.settings;
+        // A run that was moved is saved where it is now.
+        if let Some(checkpoint) = &mut settings.checkpoint {
+            checkpoint.path = path.into();
+        }
+        let mut trainer = Self::new(problem, engine, &saved.family, &settings)?;
+        trainer.family.restore(&mut state.take_state("family"))?;
+        trainer.optimiser.restore(engine, &mut state.take_state("optimiser"))?;
+        trainer.plateau.restore(&mut state.take_state("plateau"))?;
+        trainer.bad_gradients = state.take_number("bad_gradients")? as u64;
+        (trainer.step, trainer.seconds) = (run.steps, run.seconds);
+        (trainer.dropped, trainer.first_dropped) = (run.dropped, run.first_dropped);
+        Ok(trainer)
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &TrainSettings {
+        &self.settings
+    }
+
+    /// How long it may take from here on, whatever the checkpoint said.
+    pub fn set_time_limit(&mut self, seconds: Option<f64>) {
+        self.settings.time_limit = seconds;
+    }
+
+    /// The family as it is now.
+    pub fn family(&self) -> &Family<'a, P, E> {
+        &self.family
+    }
+
+    /// Steps done.
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// Steps until something ends the run, saving now and then and at the end.
+    pub fn run(mut self, observer: &mut impl Observer) -> Result<Fit<'a, P, E>, TrainError> {
+        let before = self.seconds;
+        let start = Instant::now();
+        let mut last_saved = 0.0;
+        let stop = loop {
+            if self.step >= self.settings.steps {
+                break Stop::Steps { steps: self.step };
+            }
+            let mut report = self.step()?;
+            let elapsed = start.elapsed().as_secs_f64();
+            self.seconds = before + elapsed;
+            report.seconds = self.seconds;
+            if observer.step(&report).is_break() {
+                break Stop::Observer;
+            }
+            if let Some(seconds) = self.settings.time_limit.filter(|&limit| self.seconds >= limit) {
+                break Stop::TimeLimit { seconds };
+            }
+            let settings = self.settings.plateau.as_ref();
+            if let Some(stop) = settings.and_then(|settings| self.plateau.observe(report.elbo, settings)) {
+                break stop;
+            }
+            if self.settings.checkpoint.as_ref().is_some_and(|checkpoint| elapsed - last_saved >= checkpoint.every) {
+                self.save()?;
+                last_saved = elapsed;
+            }
+        };
+        self.save()?;
+        Ok(self.finish(stop))
+    }
+
+    /// What was learned so far.
+    pub fn finish(self, stop: Stop) -> Fit<'a, P, E> {
+        Fit {
+            posterior: Posterior::new(self.family, self.settings.seed),
+            stop,
+            steps: self.step,
+            seconds: self.seconds,
+            dropped: self.dropped,
+            first_dropped: self.first_dropped,
+        }
+    }
+
+    /// Writes a checkpoint, where one is wanted.
+    pub fn save(&self) -> Result<(), TrainError> {
+        let Some(checkpoint) = &self.settings.checkpoint else { return Ok(()) };
+        let mut state = State::default();
+        state.put_state("family", self.family.state());
+        state.put_state("optimiser", self.optimiser.state(self.family.engine));
+        state.put_state("plateau", self.plateau.state());
+        state.put("bad_gradients", &[self.bad_gradients as f64]);
+        let run = Run {
+            settings: self.settings.clone(),
+            steps: self.step,
+            seconds: self.seconds,
+            dropped: self.dropped,
+            first_dropped: self.first_dropped.clone(),
+        };
+        let wrong =
+            |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };
+        let run = serde_json::to_value(run).map_err(wrong)?;
+        Saved::of(&self.family, self.settings.seed, Some(run)).write(&checkpoint.path, &state)?;
+        Ok(())
+    }
+
+    /// One step of both.
+    pub fn step(&mut self) -> Result<StepReport, TrainError> {
+        let (seed, step) = (self.settings.seed, self.step);
+        let draw = |purpose| Draw { seed, purpose, step };
+        self.family.draw_models(draw(Purpose::Models), &mut self.pass, self.settings.batch);
+        self.pass.plan(&self.family, |_| false)?;
+        self.pass.draw_z(draw(Purpose::Reference));
+        self.pass.forward(&self.family)?;
+        self.pass.density(&self.family)?;
+        self.score();
+        let dropped = self.drop_not_finite()?;
+        let rate = self.settings.schedule.rate(step, self.settings.steps);
+        let gradient_norm = self.move_flow(rate)?;
+        let models = self.move_models(rate);
+        self.step += 1;
+        Ok(self.report(rate, gradient_norm, models, dropped))
+    }
+
+    /// `log p(m)` and `log h` of every row.
+    fn score(&mut self) {
+        let Self { family, pass, batch, .. } = self;
+        for row in 0..pass.rows() {
+            batch.log_prior[row] = family.problem.log_prior(pass.word(row));
+            batch.log_h[row] = pass.log_q_theta(row) - pass.log_eta[row];
+        }
+    }
+
+    /// Finds rows that are not finite and takes them out of the flow's batch.
+    fn drop_not_finite(&mut self) -> Result<Vec<Dropped>, TrainError> {
+        let mut dropped = Vec::new();
+        for row in 0..self.pass.rows() {
+            let wrong = self.not_finite(row);
+            self.batch.kept[row] = wrong.is_none();
+            if let Some(what) = wrong {
+                let word = self.pass.word(row);
+                dropped.push(Dropped { row, model: word.into(), label: self.family.space().label(word), what });
+            }
+        }
+        if let Some(first) = dropped.first() {
+            let (count, batch, limit) = (dropped.len(), self.pass.rows(), self.settings.max_dropped);
+            if count as f64 > limit * batch as f64 {
+                let first = Box::new(first.clone());
+                return Err(TrainError::TooManyDropped { step: self.step, dropped: count, batch, limit, first });
+            }
+            self.dropped += count as u64;
+            self.first_dropped.get_or_insert_with(|| first.clone());
+            // One row that is not finite would spoil the sums over all. Without coordinates it takes part in none.
+            let kept = &self.batch.kept;
+            self.pass.plan(&self.family, |row| !kept[row])?;
+            self.pass.forward(&self.family)?;
+        }
+        Ok(dropped)
+    }
+
+    /// What about a row is not finite.
+    fn not_finite(&self, row: usize) -> Option<NotFinite> {
+        let pass = &self.pass;
+        let place = pass.place(row);
+        let coordinate = |numbers: &[f64]| {
+            let bad = numbers[place.clone()].iter().position(|x| !x.is_finite())?;
+            Some(pass.batch.active(row)[bad])
+        };
+        if let Some(coordinate) = coordinate(&pass.theta) {
+            return Some(NotFinite::Theta { coordinate });
+        }
+        if !pass.log_det[row].is_finite() {
+            return Some(NotFinite::LogDeterminant);
+        }
+        if !self.batch.log_prior[row].is_finite() {
+            return Some(NotFinite::LogPrior);
+        }
+        if !pass.log_eta[row].is_finite() {
+            return Some(NotFinite::LogDensity);
+        }
+        coordinate(&pass.gradient).map(|coordinate| NotFinite::Gradient { coordinate })
+    }
+
+    /// A step of φ against the gradient of the mean of log h over the kept rows.
+    fn move_flow(&mut self, rate: f64) -> Result<f64, TrainError> {
+        let Self { family, pass, batch, gradient, optimiser, .. } = self;
+        let (engine, flow, parameters) = (family.engine, &family.flow, &mut family.parameters);
+        let share = 1.0 / batch.kept.iter().filter(|&&kept| kept).count().max(1) as f64;
+        let path = self.settings.flow_gradient == FlowGradient::PathDerivative;
+        if path {
+            flow.score(engine, parameters, &mut pass.work, &mut batch.theta_gradient)?;
+        }
+        for row in 0..pass.rows() {
+            for i in pass.place(row) {
+                // ∂ log h/∂θ at fixed φ: the score of q, where it is wanted, minus that of η.
+                let score = if path { batch.theta_gradient[i].to_f64() } else { 0.0 };
+                batch.theta_gradient[i] = E::Real::from_f64(share * (score - pass.gradient[i]));
+            }
+            let by_log_det = if path || !batch.kept[row] { 0.0 } else { -share };
+            batch.log_det_gradient[row] = E::Real::from_f64(by_log_det);
+        }
+        pass.work.write_gradients(engine, &batch.theta_gradient, &batch.log_det_gradient)?;
+        flow.backward(engine, parameters, &mut pass.work, gradient)?;
+        let norm = optimiser.update(engine, rate, gradient, parameters);
+        self.bad_gradients = if norm.is_finite() { 0 } else { self.bad_gradients + 1 };
+        if self.bad_gradients >= MOST_BAD_GRADIENTS {
+            return Err(TrainError::Gradient { step: self.step, steps: self.bad_gradients });
+        }
+        Ok(norm)
+    }
+
+    /// Whatever the distribution over models learns from the batch.
+    fn move_models(&mut self, flow_rate: f64) -> ModelUpdate {
+        let Self { family, pass, batch, settings, step, .. } = self;
+        let scored = ScoredBatch {
+            words: &pass.words,
+            log_q: &pass.log_q_model,
+            log_prior: &batch.log_prior,
+            log_h: &batch.log_h,
+            kept: &batch.kept,
+            rate: settings.model_schedule.rate(*step, settings.steps),
+            information_limit: settings.information.at(*step),
+            drift: flow_rate / settings.schedule.peak(),
+        };
+        family.models.update(family.engine, &scored)
+    }
+
+    fn report(&self, rate: f64, gradient_norm: f64, models: ModelUpdate, dropped: Vec<Dropped>) -> StepReport {
+        let Self { pass, batch, .. } = self;
+        let kept = (0..pass.rows()).filter(|&row| batch.kept[row]);
+        let elbos = kept.map(|row| batch.log_prior[row] - pass.log_q_model[row] - batch.log_h[row]);
+        let (count, mean, squares) = elbos.fold((0.0, 0.0, 0.0), |(count, mean, squares), elbo: f64| {
+            let off = elbo - mean;
+            let mean = mean + off / (count + 1.0);
+            (count + 1.0, mean, squares + off * (elbo - mean))
+        });
+        let (elbo, elbo_se): (f64, f64) = (mean, (squares / (count * f64::max(count - 1.0, 1.0))).sqrt());
+        let entropy = -pass.log_q_model.iter().sum::<f64>() / pass.rows() as f64;
+        let (step, seconds) = (self.step, self.seconds);
+        StepReport { step, seconds, elbo, elbo_se, entropy, rate, gradient_norm, models, dropped }
+    }
+}
