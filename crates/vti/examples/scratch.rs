@@ -16,12 +16,11 @@ fn main() {
     let steps: u64 = args[3].parse().unwrap();
     let rate: f64 = args[4].parse().unwrap();
     let mrate: f64 = args[5].parse().unwrap();
-    let path = args[6] == "path";
     let batch: usize = args.get(7).map_or(1024, |x| x.parse().unwrap());
     let models = match kind {
-        "cat" => ModelsSettings::Categorical(CategoricalSettings::default()),
-        "sgd" => ModelsSettings::Categorical(CategoricalSettings { learning: LearningSettings { optimiser: OptimiserSettings::Sgd(SgdSettings { clip_norm: None }), ..Default::default() } }),
-        "ar" => ModelsSettings::Autoregressive(AutoregressiveSettings::default()),
+        "cat" => ModelsSettings::Categorical(CategoricalSettings { learning: LearningSettings::new(mrate) }),
+        "sgd" => ModelsSettings::Categorical(CategoricalSettings { learning: LearningSettings { optimiser: OptimiserSettings::Sgd(SgdSettings { clip_norm: None }), rate: mrate, baseline: Default::default() } }),
+        "ar" => ModelsSettings::Autoregressive(AutoregressiveSettings { learning: LearningSettings::new(mrate), ..Default::default() }),
         "gp" => ModelsSettings::Surrogate(SurrogateSettings { covariance: Covariance::Full, ..Default::default() }),
         _ => ModelsSettings::Surrogate(SurrogateSettings::default()),
     };
@@ -30,12 +29,12 @@ fn main() {
         let engine = CpuEngine::<f32>::new(2).unwrap();
         let family = FamilySettings { models, flow: match args.get(8).map(|s| s.as_str()) { Some("affine") => FlowKind::Affine{layers:3,blocks:1,hidden:32}, _ => FlowKind::Auto{} }, ..Default::default() };
         let settings = TrainSettings { steps, batch, seed: 1,
-            schedule: Schedule::WarmupDecay { rate, warmup: 0.02, hold: 0.3 },
-            model_schedule: Schedule::WarmupDecay { rate: mrate, warmup: 0.02, hold: 0.3 },
-            flow_gradient: if path { FlowGradient::PathDerivative } else { FlowGradient::Reparameterised },
+            schedule: Schedule::WarmupDecay { rate, warmup: std::env::var("WARM").ok().map_or(0.02, |x| x.parse().unwrap()), hold: 0.3 },
+            optimiser: OptimiserSettings::Adamw(AdamWSettings { clip_norm: std::env::var("CLIP").ok().map(|x| x.parse().unwrap()).or(Some(50.0)), beta2: std::env::var("B2").ok().map_or(0.999, |x| x.parse().unwrap()), ..Default::default() }),
+            flow_gradient: match args[6].as_str() { "path" => FlowGradient::PathDerivative, "plain" => FlowGradient::Reparameterised, _ => FlowGradient::Adaptive },
             ..Default::default() };
         let truth = problem.log_total_evidence();
-        let mut obs = |r: &StepReport| { if r.step % (steps / 8).max(1) == 0 { println!("{} {:.2}s gap {:.4}±{:.4} H {:.3} |g| {:.3} scale {:.2e}", r.step, r.seconds, truth - r.elbo, r.elbo_se, r.entropy, r.gradient_norm, r.models.scale); } std::ops::ControlFlow::Continue(()) };
+        let mut obs = |r: &StepReport| { if r.step % std::env::var("EV").ok().map_or((steps / 8).max(1), |x| x.parse().unwrap()) == 0 { println!("{} {:.2}s gap {:.4}±{:.4} H {:.3} |g| {:.3} scale {:.2e}", r.step, r.seconds, truth - r.elbo, r.elbo_se, r.entropy, r.gradient_norm, r.models.scale); } std::ops::ControlFlow::Continue(()) };
         let t = Trainer::new(&problem, &engine, &family, &settings).unwrap();
         println!("{:?} params {}", t.family().choices(), t.family().flow().parameter_count());
         let fit = t.run(&mut obs).unwrap();

@@ -1,11 +1,10 @@
 //! MADE+ as a distribution over models, learned by score-function gradients.
 
-use super::baseline::{Baseline, ControlVariate};
+use super::baseline::ControlVariate;
 use super::descent::Descent;
-use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
+use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use super::{WordNet, WordNetSettings, WordPasses, WordWorkspace};
 use crate::engine::{Engine, Real};
-use crate::optimise::OptimiserSettings;
 use crate::space::ModelSpace;
 use crate::state::{State, StateError};
 
@@ -40,15 +39,15 @@ impl<'a, E: Engine> Autoregressive<'a, E> {
         engine: &E,
         space: &'a dyn ModelSpace,
         settings: &WordNetSettings,
-        (optimiser, baseline): (&OptimiserSettings, &Baseline),
+        learning: &LearningSettings,
         rows: usize,
         seed: u64,
     ) -> Result<Self, ModelsError> {
         let net = WordNet::new(space.arities(), settings)?;
         let rows = rows.max(1);
         Ok(Self {
-            descent: Descent::new(engine, &net.initial_parameters(seed), optimiser)?,
-            control: ControlVariate::new(baseline)?,
+            descent: Descent::new(engine, &net.initial_parameters(seed), learning)?,
+            control: ControlVariate::new(&learning.baseline)?,
             evaluation: net.workspace(engine, rows, WordPasses::Evaluation),
             training: net.workspace(engine, rows, WordPasses::Training),
             uniforms: vec![E::Real::ZERO; rows * space.arities().len()],
@@ -148,7 +147,7 @@ impl<E: Engine> ModelDistribution<E> for Autoregressive<'_, E> {
         let Self { space, net, descent, evaluation, numbers, .. } = self;
         let mut log_q_new = vec![0.0; batch.log_q.len()];
         let ready = batch.information_limit < f64::INFINITY && evaluation.write_words(engine, batch.words).is_ok();
-        descent.step(engine, batch.rate, batch.information_limit, entropy, |parameters| {
+        descent.step(engine, batch.pace, batch.information_limit, entropy, |parameters| {
             let evaluated = ready
                 && net.log_prob(engine, parameters, evaluation, rules(*space)).is_ok()
                 && evaluation.read_log_prob(engine, numbers).is_ok();

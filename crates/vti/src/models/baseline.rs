@@ -90,8 +90,8 @@ mod tests {
     use super::*;
 
     fn batch<'a>(log_h: &'a [f64], zeros: &'a [f64], kept: &'a [bool]) -> ScoredBatch<'a> {
-        let (words, rate, information_limit, drift) = (&[][..], 1.0, 1.0, 1.0);
-        ScoredBatch { words, log_q: zeros, log_prior: zeros, log_h, kept, rate, information_limit, drift }
+        let (words, pace, information_limit) = (&[][..], 1.0, 1.0);
+        ScoredBatch { words, log_q: zeros, log_prior: zeros, log_h, kept, pace, information_limit }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Categorical distribution with a logit per model (paper, section "Categorical and neural probability mass functions").
 
-use super::baseline::{Baseline, ControlVariate};
+use super::baseline::ControlVariate;
 use super::descent::Descent;
 use super::table::Table;
-use super::{Draw, ModelDistribution, ModelUpdate, ScoredBatch};
+use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ScoredBatch};
 use crate::engine::{Engine, Real};
-use crate::optimise::{OptimiserSettings, SettingError};
+use crate::optimise::SettingError;
 use crate::space::Catalogue;
 use crate::state::{State, StateError};
 
@@ -28,13 +28,12 @@ impl<E: Engine> Categorical<E> {
     pub fn new(
         engine: &E,
         catalogue: Catalogue,
-        optimiser: &OptimiserSettings,
-        baseline: &Baseline,
+        learning: &LearningSettings,
     ) -> Result<Self, SettingError> {
         let logits = vec![E::Real::ZERO; catalogue.len()];
         Ok(Self {
-            descent: Descent::new(engine, &logits, optimiser)?,
-            control: ControlVariate::new(baseline)?,
+            descent: Descent::new(engine, &logits, learning)?,
+            control: ControlVariate::new(&learning.baseline)?,
             table: Table::new(catalogue),
             logits,
         })
@@ -74,7 +73,7 @@ impl<E: Engine> ModelDistribution<E> for Categorical<E> {
         self.gradient(engine, batch);
         let Self { table, descent, logits, .. } = self;
         let entropy = table.entropy();
-        let update = descent.step(engine, batch.rate, batch.information_limit, entropy, |parameters| {
+        let update = descent.step(engine, batch.pace, batch.information_limit, entropy, |parameters| {
             refresh(engine, parameters, logits, table);
             table.entropy()
         });

@@ -32,38 +32,58 @@ impl Default for ModelsSettings {
 
 /// How ψ learns from score-function gradients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct LearningSettings {
     /// The optimiser of ψ.
+    #[serde(default = "without_decay")]
     pub optimiser: OptimiserSettings,
+    /// Its learning rate at the peak; it rises and falls with that of φ.
+    pub rate: f64,
     /// The control variate.
+    #[serde(default)]
     pub baseline: Baseline,
 }
 
-impl Default for LearningSettings {
-    fn default() -> Self {
-        // Weights that nobody draws must not decay: their logits are zeros of the gradient, not of the posterior.
-        let optimiser = OptimiserSettings::Adamw(AdamWSettings { weight_decay: 0.0, ..AdamWSettings::default() });
-        Self { optimiser, baseline: Baseline::default() }
+/// Weights that nobody draws must not decay: they are zeros of the gradient, not of the posterior.
+fn without_decay() -> OptimiserSettings {
+    OptimiserSettings::Adamw(AdamWSettings { weight_decay: 0.0, ..AdamWSettings::default() })
+}
+
+impl LearningSettings {
+    /// AdamW and a leave-one-out baseline.
+    pub fn new(rate: f64) -> Self {
+        Self { optimiser: without_decay(), rate, baseline: Baseline::default() }
     }
 }
 
 /// Settings of a [`Categorical`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CategoricalSettings {
     /// How the logits learn.
     pub learning: LearningSettings,
 }
 
+impl Default for CategoricalSettings {
+    fn default() -> Self {
+        Self { learning: LearningSettings::new(0.1) }
+    }
+}
+
 /// Settings of an [`Autoregressive`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AutoregressiveSettings {
     /// The network.
     pub network: WordNetSettings,
     /// How it learns.
     pub learning: LearningSettings,
+}
+
+impl Default for AutoregressiveSettings {
+    fn default() -> Self {
+        Self { network: WordNetSettings::default(), learning: LearningSettings::new(0.01) }
+    }
 }
 
 /// A distribution over models that cannot be built.
@@ -150,10 +170,9 @@ pub fn build<'a, E: Engine + 'a>(
         ModelsSettings::Auto {} => unreachable!("a choice is written out"),
         ModelsSettings::Categorical(CategoricalSettings { learning }) => {
             let catalogue = Catalogue::new(space, MOST)?;
-            Box::new(Categorical::new(engine, catalogue, &learning.optimiser, &learning.baseline)?)
+            Box::new(Categorical::new(engine, catalogue, learning)?)
         }
         ModelsSettings::Autoregressive(AutoregressiveSettings { network, learning }) => {
-            let learning = (&learning.optimiser, &learning.baseline);
             Box::new(Autoregressive::new(engine, space, network, learning, rows, seed)?)
         }
         ModelsSettings::Surrogate(settings) => {

@@ -2,13 +2,13 @@
 //! gain").
 
 use crate::engine::{Engine, Real};
-use crate::optimise::{Optimiser, OptimiserSettings, SettingError};
+use crate::optimise::{Optimiser, SettingError};
 use crate::state::{State, StateError};
 
-use super::ModelUpdate;
+use super::{LearningSettings, ModelUpdate};
 
 /// The smallest share of a step that is tried; below it the update is discarded.
-const SMALLEST: f64 = 1e-20;
+pub(super) const SMALLEST: f64 = 1e-20;
 
 /// Parameters ψ with their optimiser and the limit on the information gained by each step.
 pub(super) struct Descent<E: Engine> {
@@ -17,12 +17,15 @@ pub(super) struct Descent<E: Engine> {
     previous: E::Buffer,
     change: E::Buffer,
     optimiser: Optimiser<E>,
+    rate: f64,
     /// The share of the last step that was accepted.
     scale: f64,
 }
 
 impl<E: Engine> Descent<E> {
-    pub(super) fn new(engine: &E, initial: &[E::Real], settings: &OptimiserSettings) -> Result<Self, SettingError> {
+    pub(super) fn new(engine: &E, initial: &[E::Real], settings: &LearningSettings) -> Result<Self, SettingError> {
+        let rate = settings.rate;
+        SettingError::check("rate", rate, rate > 0.0 && rate.is_finite(), "positive")?;
         let count = initial.len();
         let mut parameters = engine.buffer(count);
         engine.write(initial, &mut parameters);
@@ -31,7 +34,8 @@ impl<E: Engine> Descent<E> {
             gradient: engine.buffer(count),
             previous: engine.buffer(count),
             change: engine.buffer(count),
-            optimiser: Optimiser::new(engine, count, settings)?,
+            optimiser: Optimiser::new(engine, count, &settings.optimiser)?,
+            rate,
             scale: 1.0,
         })
     }
@@ -42,13 +46,16 @@ impl<E: Engine> Descent<E> {
     pub(super) fn step(
         &mut self,
         engine: &E,
-        rate: f64,
+        pace: f64,
         limit: f64,
         entropy: f64,
         mut entropy_of: impl FnMut(&E::Buffer) -> f64,
     ) -> ModelUpdate {
+        if limit <= 0.0 {
+            return ModelUpdate { gradient_norm: engine.norm(&self.gradient), scale: 0.0 };
+        }
         engine.combine(1.0, &self.parameters, 0.0, &mut self.previous);
-        let gradient_norm = self.optimiser.update(engine, rate, &self.gradient, &mut self.parameters);
+        let gradient_norm = self.optimiser.update(engine, pace * self.rate, &self.gradient, &mut self.parameters);
         if limit == f64::INFINITY || !gradient_norm.is_finite() {
             return ModelUpdate { gradient_norm, scale: f64::from(u8::from(gradient_norm.is_finite())) };
         }
@@ -97,10 +104,12 @@ impl<E: Engine> Descent<E> {
 mod tests {
     use super::*;
     use crate::engine::CpuEngine;
-    use crate::optimise::SgdSettings;
+    use crate::models::Baseline;
+    use crate::optimise::{OptimiserSettings, SgdSettings};
 
     fn descent(engine: &CpuEngine<f64>) -> Descent<CpuEngine<f64>> {
-        let settings = OptimiserSettings::Sgd(SgdSettings { clip_norm: None });
+        let optimiser = OptimiserSettings::Sgd(SgdSettings { clip_norm: None });
+        let settings = LearningSettings { optimiser, rate: 8.0, baseline: Baseline::default() };
         let mut descent = Descent::new(engine, &[0.0], &settings).unwrap();
         engine.write(&[-1.0], &mut descent.gradient);
         descent
@@ -118,13 +127,13 @@ mod tests {
         let mut descent = descent(&engine);
         let mut tries = 0;
         // The "entropy" falls by the parameter itself: a step of 8 must shrink to 1.
-        let update = descent.step(&engine, 8.0, 1.0, 0.0, |p| {
+        let update = descent.step(&engine, 1.0, 1.0, 0.0, |p| {
             tries += 1;
             -value(&engine, p)
         });
         assert_eq!((update.scale, tries, value(&engine, &descent.parameters)), (0.125, 4, 1.0));
         tries = 0;
-        let update = descent.step(&engine, 8.0, 1.0, -1.0, |p| {
+        let update = descent.step(&engine, 1.0, 1.0, -1.0, |p| {
             tries += 1;
             -value(&engine, p)
         });
@@ -135,8 +144,8 @@ mod tests {
     fn a_step_that_never_fits_is_discarded_and_the_search_starts_afresh() {
         let engine = CpuEngine::<f64>::single();
         let mut descent = descent(&engine);
-        let update = descent.step(&engine, 8.0, 1.0, 0.0, |_| f64::NAN);
+        let update = descent.step(&engine, 1.0, 1.0, 0.0, |_| f64::NAN);
         assert_eq!((update.scale, value(&engine, &descent.parameters)), (0.0, 0.0));
-        assert_eq!(descent.step(&engine, 8.0, 10.0, 0.0, |p| -value(&engine, p)).scale, 1.0);
+        assert_eq!(descent.step(&engine, 1.0, 10.0, 0.0, |p| -value(&engine, p)).scale, 1.0);
     }
 }

@@ -92,12 +92,10 @@ pub struct ScoredBatch<'a> {
     pub log_h: &'a [f64],
     /// Rows that are finite.
     pub kept: &'a [bool],
-    /// Learning rate of ψ.
-    pub rate: f64,
+    /// How fast learning goes at this step, from 1 (at its peak) to 0: a factor of learning rates.
+    pub pace: f64,
     /// How much the entropy of q may change, in nats.
     pub information_limit: f64,
-    /// How fast φ moves, from 1 (at its peak) to 0.
-    pub drift: f64,
 }
 
 impl ScoredBatch<'_> {

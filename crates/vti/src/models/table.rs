@@ -6,6 +6,7 @@ use crate::space::Catalogue;
 use crate::state::{State, StateError};
 
 use super::Draw;
+use super::descent::SMALLEST;
 
 /// Words per block: a draw finds its block first and then its word.
 const BLOCK: usize = 1024;
@@ -115,6 +116,27 @@ impl Table {
         }
         self.log_total = top + total.ln();
         self.entropy = total.ln() - energy / total;
+    }
+
+    /// Moves the logits towards `goal` as far as the entropy changes by no more than `limit`: the whole way, or the largest
+    /// halving of it that does, starting from twice the share that went last time. Returns the share.
+    pub(super) fn approach<E: Engine>(&mut self, engine: &E, goal: &[f64], limit: f64, last: f64) -> f64 {
+        if limit <= 0.0 {
+            return 0.0;
+        }
+        let (start, entropy) = (self.logits.clone(), self.entropy);
+        let mut share = if limit < f64::INFINITY { (2.0 * last).min(1.0) } else { 1.0 };
+        while share >= SMALLEST {
+            // Words of prior probability 0 stay where they are.
+            let between = |(&from, &to): (&f64, &f64)| if share < 1.0 && from.is_finite() { from + share * (to - from) } else { to };
+            self.set_logits(engine, start.iter().zip(goal).map(between));
+            if (self.entropy - entropy).abs() <= limit {
+                return share;
+            }
+            share *= 0.5;
+        }
+        self.set_logits(engine, start.into_iter());
+        0.0
     }
 
     /// `log q` of word number `index`.

@@ -23,6 +23,9 @@ use crate::stats::Estimate;
 const BATCH_FOR_PROBABILITIES: u64 = u32::MAX as u64;
 const BATCH_FOR_BOUND: u64 = BATCH_FOR_PROBABILITIES - 1;
 
+/// Up to so many models their probabilities are computed one by one.
+const MOST_ENUMERATED: usize = 1 << 16;
+
 /// Rows of a batch of draws.
 const ROWS: usize = 1024;
 
@@ -252,7 +255,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         Ok(())
     }
 
-    /// Probabilities of models under q, most probable first: of all where they are numbered, otherwise of those among
+    /// Probabilities of models under q, most probable first: of all where they can be enumerated, otherwise of those among
     /// `draws` draws.
     pub fn model_probabilities(&mut self, draws: usize) -> Result<Vec<ModelProbability>, FamilyError> {
         let space = self.family.space();
@@ -262,7 +265,8 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
             space.canonical(&mut word);
             *sums.entry(word.into()).or_insert(0.0) += weight;
         };
-        let exact = match self.family.models.catalogue() {
+        let numbered = Catalogue::new(space, MOST_ENUMERATED).ok();
+        let exact = match self.family.models.catalogue().or(numbered.as_ref()) {
             Some(catalogue) => {
                 let width = space.arities().len();
                 let mut words = vec![0; catalogue.len() * width];

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::optimise::{OptimiserSettings, Schedule, SettingError};
+use crate::optimise::{AdamWSettings, OptimiserSettings, Schedule, SettingError};
 
 /// How to train.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,10 +22,8 @@ pub struct TrainSettings {
     pub plateau: Option<PlateauSettings>,
     /// Optimiser of φ.
     pub optimiser: OptimiserSettings,
-    /// Learning rate of φ.
+    /// Learning rate of φ; that of ψ rises and falls with it.
     pub schedule: Schedule,
-    /// Learning rate of ψ, where it has one.
-    pub model_schedule: Schedule,
     /// Gradient estimator of φ.
     pub flow_gradient: FlowGradient,
     /// How fast the entropy of q(m) may change.
@@ -43,9 +41,12 @@ pub enum FlowGradient {
     /// All of it.
     Reparameterised,
     /// Without the part whose mean is 0, the score of q at fixed θ (Roeder, Wu and Duvenaud 2017): its variance vanishes
-    /// where q is exact.
-    #[default]
+    /// where q is exact, and is without bounds where q is crooked, as it is at first.
     PathDerivative,
+    /// Whichever of the two has the shorter gradient, tried out on one batch every now and then. Their means are the same,
+    /// so the shorter one has the smaller variance.
+    #[default]
+    Adaptive,
 }
 
 /// When nothing improves any more: the mean bound of one window is compared with that of the window before.
@@ -64,26 +65,59 @@ impl Default for PlateauSettings {
     }
 }
 
-/// The information limit (paper, section "Information-limiting the optimization").
+/// How much the entropy of q(m) may change in a step (paper, section "Information-limiting the optimization"): while φ is
+/// still poor, the bound of a model says more about φ than about the model, and a model that q gives up is not trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct InformationSettings {
-    /// Nats by which the entropy of q(m) may change in the first step; no limit if none.
-    pub limit: Option<f64>,
-    /// Each step's limit is that of the step before divided by 1 + this.
-    pub decay: f64,
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum InformationSettings {
+    /// Any amount.
+    Unlimited {},
+    /// So many nats in the first step, and in each later one those of the step before divided by 1 + `decay`.
+    Nats {
+        /// Nats in the first step.
+        limit: f64,
+        /// Decay per step.
+        decay: f64,
+    },
+    /// Nothing at first; then so many nats that the uniform distribution can become a point in a share of the steps.
+    Share {
+        /// Share of the steps in which q(m) stays as it is.
+        hold: f64,
+        /// Share of the steps in which a uniform distribution can become a point.
+        fall: f64,
+    },
 }
 
 impl Default for InformationSettings {
     fn default() -> Self {
-        Self { limit: Some(5e-2), decay: 5e-5 }
+        Self::Share { hold: 0.2, fall: 0.2 }
     }
 }
 
 impl InformationSettings {
-    /// The limit of a step.
-    pub fn at(&self, step: u64) -> f64 {
-        self.limit.map_or(f64::INFINITY, |limit| limit * (1.0 + self.decay).powf(-(step as f64)))
+    /// The limit of a step of `steps`, for a space of `exp(log_count)` models.
+    pub fn limit(&self, step: u64, steps: u64, log_count: f64) -> f64 {
+        match *self {
+            Self::Unlimited {} => f64::INFINITY,
+            Self::Nats { limit, decay } => limit * (1.0 + decay).powf(-(step as f64)),
+            Self::Share { hold, .. } if (step as f64) < hold * steps as f64 => 0.0,
+            Self::Share { fall, .. } => log_count / (fall * steps as f64),
+        }
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let positive = |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        match *self {
+            Self::Unlimited {} => Ok(()),
+            Self::Nats { limit, decay } => {
+                positive("limit", limit)?;
+                SettingError::check("decay", decay, decay >= 0.0 && decay.is_finite(), "at least 0")
+            }
+            Self::Share { hold, fall } => {
+                SettingError::check("hold", hold, (0.0..1.0).contains(&hold), "at least 0 and below 1")?;
+                positive("fall", fall)
+            }
+        }
     }
 }
 
@@ -110,9 +144,8 @@ impl Default for TrainSettings {
             steps: 3000,
             time_limit: None,
             plateau: None,
-            optimiser: OptimiserSettings::default(),
-            schedule: Schedule::WarmupDecay { rate: 3e-3, warmup: 0.02, hold: 0.4 },
-            model_schedule: Schedule::WarmupDecay { rate: 3e-2, warmup: 0.02, hold: 0.4 },
+            optimiser: OptimiserSettings::Adamw(AdamWSettings { clip_norm: Some(5.0), ..AdamWSettings::default() }),
+            schedule: Schedule::WarmupDecay { rate: 2e-3, warmup: 0.02, hold: 0.4 },
             flow_gradient: FlowGradient::default(),
             information: InformationSettings::default(),
             max_dropped: 0.1,
@@ -137,10 +170,7 @@ impl TrainSettings {
             check("tolerance", tolerance, tolerance >= 0.0, "at least 0")?;
         }
         self.schedule.check()?;
-        self.model_schedule.check()?;
-        positive("limit", self.information.limit)?;
-        let decay = self.information.decay;
-        check("decay", decay, decay >= 0.0 && decay.is_finite(), "at least 0")?;
+        self.information.check()?;
         check("max_dropped", self.max_dropped, (0.0..=1.0).contains(&self.max_dropped), "from 0 to 1")?;
         positive("every", self.checkpoint.as_ref().map(|checkpoint| checkpoint.every))
     }

@@ -19,6 +19,9 @@ use crate::random::Purpose;
 use crate::state::State;
 use crate::store::StoreError;
 
+/// Steps between trials of both gradient estimators.
+const TRY_BOTH_EVERY: u64 = 25;
+
 /// Gradients that are not finite for so many steps in a row end a run.
 const MOST_BAD_GRADIENTS: u64 = 100;
 
@@ -67,6 +70,8 @@ pub struct Trainer<'a, P: Problem, E: Engine> {
     seconds: f64,
     dropped: u64,
     bad_gradients: u64,
+    /// Whether the path derivative is in use.
+    by_path: bool,
     first_dropped: Option<Dropped>,
     batch: Buffers<E::Real>,
 }
@@ -128,7 +133,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         let family = Family::new(problem, engine, family, settings.batch, settings.seed)?;
         let passes = match settings.flow_gradient {
             FlowGradient::Reparameterised => Passes::Training,
-            FlowGradient::PathDerivative => Passes::TrainingWithScores,
+            FlowGradient::PathDerivative | FlowGradient::Adaptive => Passes::TrainingWithScores,
         };
         let count = family.flow.parameter_count();
         let (rows, numbers) = (settings.batch, settings.batch * family.space().max_dim());
@@ -141,6 +146,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             seconds: 0.0,
             dropped: 0,
             bad_gradients: 0,
+            by_path: false,
             first_dropped: None,
             batch: Buffers {
                 log_prior: vec![0.0; rows],
@@ -171,6 +177,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         trainer.optimiser.restore(engine, &mut state.take_state("optimiser"))?;
         trainer.plateau.restore(&mut state.take_state("plateau"))?;
         trainer.bad_gradients = state.take_number("bad_gradients")? as u64;
+        trainer.by_path = state.take_number("by_path")? != 0.0;
         (trainer.step, trainer.seconds) = (run.steps, run.seconds);
         (trainer.dropped, trainer.first_dropped) = (run.dropped, run.first_dropped);
         Ok(trainer)
@@ -248,6 +255,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         state.put_state("optimiser", self.optimiser.state(self.family.engine));
         state.put_state("plateau", self.plateau.state());
         state.put("bad_gradients", &[self.bad_gradients as f64]);
+        state.put("by_path", &[f64::from(u8::from(self.by_path))]);
         let run = Run {
             settings: self.settings.clone(),
             steps: self.step,
@@ -339,32 +347,57 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         coordinate(&pass.gradient).map(|coordinate| NotFinite::Gradient { coordinate })
     }
 
-    /// A step of φ against the gradient of the mean of log h over the kept rows.
+    /// A step of φ against the gradient of the mean of log h over the kept rows; its norm.
     fn move_flow(&mut self, rate: f64) -> Result<f64, TrainError> {
-        let Self { family, pass, batch, gradient, optimiser, .. } = self;
-        let (engine, flow, parameters) = (family.engine, &family.flow, &mut family.parameters);
-        let share = 1.0 / batch.kept.iter().filter(|&&kept| kept).count().max(1) as f64;
-        let path = self.settings.flow_gradient == FlowGradient::PathDerivative;
-        if path {
-            flow.score(engine, parameters, &mut pass.work, &mut batch.theta_gradient)?;
+        match self.settings.flow_gradient {
+            FlowGradient::Reparameterised => self.by_path = false,
+            FlowGradient::PathDerivative => self.by_path = true,
+            FlowGradient::Adaptive if self.step.is_multiple_of(TRY_BOTH_EVERY) => self.choose_gradient()?,
+            FlowGradient::Adaptive => {}
         }
-        for row in 0..pass.rows() {
-            for i in pass.place(row) {
-                // ∂ log h/∂θ at fixed φ: the score of q, where it is wanted, minus that of η.
-                let score = if path { batch.theta_gradient[i].to_f64() } else { 0.0 };
-                batch.theta_gradient[i] = E::Real::from_f64(share * (score - pass.gradient[i]));
-            }
-            let by_log_det = if path || !batch.kept[row] { 0.0 } else { -share };
-            batch.log_det_gradient[row] = E::Real::from_f64(by_log_det);
-        }
-        pass.work.write_gradients(engine, &batch.theta_gradient, &batch.log_det_gradient)?;
-        flow.backward(engine, parameters, &mut pass.work, gradient)?;
-        let norm = optimiser.update(engine, rate, gradient, parameters);
+        self.find_gradient(self.by_path)?;
+        let Self { family, optimiser, gradient, .. } = self;
+        let norm = optimiser.update(family.engine, rate, gradient, &mut family.parameters);
         self.bad_gradients = if norm.is_finite() { 0 } else { self.bad_gradients + 1 };
         if self.bad_gradients >= MOST_BAD_GRADIENTS {
             return Err(TrainError::Gradient { step: self.step, steps: self.bad_gradients });
         }
         Ok(norm)
+    }
+
+    /// Tries both estimators on the batch at hand; a backward pass uses the forward one up, so each try needs another.
+    fn choose_gradient(&mut self) -> Result<(), TrainError> {
+        let mut norms = [0.0; 2];
+        for (by_path, norm) in [false, true].into_iter().zip(&mut norms) {
+            self.find_gradient(by_path)?;
+            *norm = self.family.engine.norm(&self.gradient);
+            self.pass.forward(&self.family)?;
+        }
+        // Not a number is not shorter.
+        self.by_path = norms[1] < norms[0];
+        Ok(())
+    }
+
+    /// The gradient of the mean of log h over the kept rows.
+    fn find_gradient(&mut self, by_path: bool) -> Result<(), TrainError> {
+        let Self { family, pass, batch, gradient, .. } = self;
+        let (engine, flow, parameters) = (family.engine, &family.flow, &family.parameters);
+        let share = 1.0 / batch.kept.iter().filter(|&&kept| kept).count().max(1) as f64;
+        if by_path {
+            flow.score(engine, parameters, &mut pass.work, &mut batch.theta_gradient)?;
+        }
+        for row in 0..pass.rows() {
+            for i in pass.place(row) {
+                // ∂ log h/∂θ at fixed φ: the score of q, where it is wanted, minus that of η.
+                let score = if by_path { batch.theta_gradient[i].to_f64() } else { 0.0 };
+                batch.theta_gradient[i] = E::Real::from_f64(share * (score - pass.gradient[i]));
+            }
+            let by_log_det = if by_path || !batch.kept[row] { 0.0 } else { -share };
+            batch.log_det_gradient[row] = E::Real::from_f64(by_log_det);
+        }
+        pass.work.write_gradients(engine, &batch.theta_gradient, &batch.log_det_gradient)?;
+        flow.backward(engine, parameters, &mut pass.work, gradient)?;
+        Ok(())
     }
 
     /// Whatever the distribution over models learns from the batch.
@@ -376,9 +409,8 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             log_prior: &batch.log_prior,
             log_h: &batch.log_h,
             kept: &batch.kept,
-            rate: settings.model_schedule.rate(*step, settings.steps),
-            information_limit: settings.information.at(*step),
-            drift: flow_rate / settings.schedule.peak(),
+            pace: flow_rate / settings.schedule.peak(),
+            information_limit: settings.information.limit(*step, settings.steps, family.space().log_count()),
         };
         family.models.update(family.engine, &scored)
     }

@@ -6,6 +6,9 @@
 //! q_t(m) = p(m) exp(μ_t(m) + β σ_t(m)) / Σ_m' p(m') exp(μ_t(m') + β σ_t(m')).
 //! ```
 //!
+//! q_t approaches this no faster than the information limit allows, as the other distributions do: at first ℓ(m; φ) says
+//! more about φ than about m.
+//!
 //! Three things the paper leaves open are settled here. *The noise* of the observations is estimated from their spread
 //! within models, as a variance. *The drift of φ* is a random walk: each step adds variance to the belief, in proportion
 //! to the square of how fast φ moves, so that old observations lose their weight, and nothing is lost once φ has come to
@@ -88,6 +91,9 @@ pub struct Surrogate {
     /// Running mean of the noise variance and its weight (paper's bias correction of a mean that starts at 0).
     noise: f64,
     noise_weight: f64,
+    /// The share of the way to p(m) exp(μ + βσ) that was gone last time.
+    share: f64,
+    goal: Vec<f64>,
     /// Place of each model among the observations of a batch.
     seen: Vec<u32>,
 }
@@ -139,18 +145,24 @@ impl Surrogate {
             belief,
             noise: 0.0,
             noise_weight: 0.0,
+            share: 1.0,
+            goal: Vec::with_capacity(count),
             seen: vec![u32::MAX; count],
             table: Table::new(catalogue),
         };
-        surrogate.refresh(engine, settings.beta);
+        surrogate.refresh(engine, settings.beta, f64::INFINITY);
         Ok(surrogate)
     }
 
-    /// `q ∝ p(m) exp(μ + βσ)`.
-    fn refresh<E: Engine>(&mut self, engine: &E, beta: f64) {
-        let Self { table, log_prior, mean, belief, .. } = self;
+    /// `q ∝ p(m) exp(μ + βσ)`, or as near to it as the information limit lets it come.
+    fn refresh<E: Engine>(&mut self, engine: &E, beta: f64, limit: f64) -> f64 {
+        let Self { log_prior, mean, belief, goal, .. } = self;
         let models = log_prior.iter().zip(&*mean).enumerate();
-        table.set_logits(engine, models.map(|(m, (log_prior, mean))| log_prior + mean + beta * belief.sd(m)));
+        goal.clear();
+        goal.extend(models.map(|(m, (log_prior, mean))| log_prior + mean + beta * belief.sd(m)));
+        let share = self.table.approach(engine, goal, limit, self.share);
+        self.share = if share > 0.0 { share } else { 1.0 };
+        share
     }
 
     /// Means of the kept observations `−log h` by model, and their pooled variance within models, if any model was seen
@@ -219,22 +231,23 @@ impl<E: Engine> ModelDistribution<E> for Surrogate {
     fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
         let (mut observations, within) = self.aggregate(batch);
         if !observations.is_empty() {
-            let drift = self.settings.inflation * batch.drift;
+            let drift = self.settings.inflation * batch.pace;
             self.belief.inflate(drift * drift);
             let noise = self.learn_noise(&observations, within);
             let level = self.level(&observations, noise);
             observations.iter_mut().for_each(|seen| seen.value -= level);
             self.belief.condition(engine, &observations, noise, &mut self.mean);
-            self.refresh(engine, self.settings.beta);
+            let scale = self.refresh(engine, self.settings.beta, batch.information_limit);
+            return ModelUpdate { gradient_norm: 0.0, scale };
         }
-        ModelUpdate { gradient_norm: 0.0, scale: 1.0 }
+        ModelUpdate { gradient_norm: 0.0, scale: 0.0 }
     }
 
     fn state(&self, _: &E) -> State {
         let mut state = State::default();
         state.put("mean", &self.mean);
         self.belief.put(&mut state);
-        state.put("noise", &[self.noise, self.noise_weight]);
+        state.put("noise", &[self.noise, self.noise_weight, self.share]);
         self.table.put(&mut state);
         state
     }
@@ -242,14 +255,14 @@ impl<E: Engine> ModelDistribution<E> for Surrogate {
     fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
         self.mean = state.take("mean", self.mean.len())?;
         self.belief.restore(state)?;
-        let noise = state.take::<f64>("noise", 2)?;
-        (self.noise, self.noise_weight) = (noise[0], noise[1]);
+        let numbers = state.take::<f64>("noise", 3)?;
+        (self.noise, self.noise_weight, self.share) = (numbers[0], numbers[1], numbers[2]);
         self.table.restore(engine, state)
     }
 
     /// Optimism has served its purpose: what remains is the belief's mean.
     fn settle(&mut self, engine: &E) {
-        self.refresh(engine, 0.0);
+        self.refresh(engine, 0.0, f64::INFINITY);
     }
 
     fn catalogue(&self) -> Option<&Catalogue> {
