@@ -13,10 +13,12 @@
 //! | [`family`] | both together |
 //! | [`posterior`] | what was learned: draws, densities, model probabilities |
 //! | [`train`] | learning it |
+//! | [`check`] | how far it can be trusted, and a correction of it |
 //!
 //! The mathematics is that of "Variational Transdimensional Inference" (Davies, Mackinlay, Oliveira and Sisson); names
 //! follow its symbols, and comments name the equation or section.
 
+pub mod check;
 pub mod engine;
 pub mod family;
 pub mod flow;

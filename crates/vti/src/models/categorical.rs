@@ -25,11 +25,7 @@ impl<E: Engine> std::fmt::Debug for Categorical<E> {
 
 impl<E: Engine> Categorical<E> {
     /// All words equally likely.
-    pub fn new(
-        engine: &E,
-        catalogue: Catalogue,
-        learning: &LearningSettings,
-    ) -> Result<Self, SettingError> {
+    pub fn new(engine: &E, catalogue: Catalogue, learning: &LearningSettings) -> Result<Self, SettingError> {
         let logits = vec![E::Real::ZERO; catalogue.len()];
         Ok(Self {
             descent: Descent::new(engine, &logits, learning)?,

@@ -128,7 +128,9 @@ impl Table {
         let mut share = if limit < f64::INFINITY { (2.0 * last).min(1.0) } else { 1.0 };
         while share >= SMALLEST {
             // Words of prior probability 0 stay where they are.
-            let between = |(&from, &to): (&f64, &f64)| if share < 1.0 && from.is_finite() { from + share * (to - from) } else { to };
+            let between = |(&from, &to): (&f64, &f64)| {
+                if share < 1.0 && from.is_finite() { from + share * (to - from) } else { to }
+            };
             self.set_logits(engine, start.iter().zip(goal).map(between));
             if (self.entropy - entropy).abs() <= limit {
                 return share;

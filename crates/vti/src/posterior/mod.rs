@@ -137,6 +137,11 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         self.draw_given(&words.0, Some(&words.1), purpose, batch, target)
     }
 
+    /// `log q(m)` of words.
+    pub(crate) fn log_prob_models(&mut self, words: &[u16], log_q: &mut [f64]) {
+        self.family.models.log_prob(self.family.engine, words, log_q);
+    }
+
     /// Words and their log probabilities.
     pub(crate) fn draw_words(&mut self, count: usize, purpose: Purpose, batch: u64) -> (Vec<u16>, Vec<f64>) {
         let width = self.family.space().arities().len();
@@ -160,7 +165,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         let mut known = vec![0.0; count];
         match log_q {
             Some(log_q) => known.copy_from_slice(log_q),
-            None => self.family.models.log_prob(self.family.engine, words, &mut known),
+            None => self.log_prob_models(words, &mut known),
         }
         let mut draws = Draws::default();
         for (index, (words, log_q)) in words.chunks(ROWS * width).zip(known.chunks(ROWS)).enumerate() {

@@ -106,7 +106,8 @@ impl InformationSettings {
     }
 
     fn check(&self) -> Result<(), SettingError> {
-        let positive = |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        let positive =
+            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
         match *self {
             Self::Unlimited {} => Ok(()),
             Self::Nats { limit, decay } => {

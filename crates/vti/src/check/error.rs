@@ -1,0 +1,38 @@
+//! What can go wrong with a check.
+
+use crate::family::FamilyError;
+use crate::optimise::SettingError;
+use crate::stats::{EstimateError, WeightError};
+
+/// A check that cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// The posterior cannot be drawn from or evaluated.
+    #[error(transparent)]
+    Family(#[from] FamilyError),
+    /// A setting out of its range.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// Weights that say nothing.
+    #[error("no draw of q has a positive finite weight: the target is undefined or 0 wherever q draws")]
+    NoWeight,
+    /// A weight that is infinite or not a number: the target's log density is.
+    #[error("a draw has an infinite weight: the target's log density must be finite")]
+    Weight,
+}
+
+impl From<EstimateError> for CheckError {
+    fn from(error: EstimateError) -> Self {
+        match error {
+            EstimateError::NoWeight => Self::NoWeight,
+            _ => Self::Weight,
+        }
+    }
+}
+
+impl From<WeightError> for CheckError {
+    fn from(_: WeightError) -> Self {
+        Self::Weight
+    }
+}

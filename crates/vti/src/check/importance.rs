@@ -1,0 +1,258 @@
+//! The check by importance weights.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::CheckError;
+use super::correction::{Correction, ModelCorrection};
+use super::strata::{self, Stratified};
+use super::verdict::Verdict;
+use crate::engine::Engine;
+use crate::optimise::SettingError;
+use crate::posterior::{Draws, Posterior};
+use crate::problem::Problem;
+use crate::space::Model;
+use crate::stats::{self, Estimate, Stratum};
+
+/// Settings of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckSettings {
+    /// Draws, about.
+    pub draws: usize,
+    /// For how many of the most probable models k̂ and evidence are reported.
+    pub leading: usize,
+}
+
+impl Default for CheckSettings {
+    fn default() -> Self {
+        Self { draws: 20_000, leading: 20 }
+    }
+}
+
+/// What importance weights say.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// Pareto k̂ of all weights: −∞ if all are equal, none if unknown.
+    pub khat: Option<f64>,
+    /// What k̂ must stay below.
+    pub threshold: f64,
+    /// `(Σ w)² / Σ w²`.
+    pub effective_draws: f64,
+    /// Log evidence `log p(y)`; the standard error is that of its logarithm.
+    pub log_evidence: Estimate,
+    /// The bound `E_q[log p(m) η(θ | m) − log q(m, θ)]`.
+    pub elbo: Estimate,
+    /// Corrected model probabilities.
+    pub correction: Correction,
+    /// Draws whose target could not be evaluated; they have weight 0.
+    pub undefined: usize,
+    /// What to do with the answer.
+    pub verdict: Verdict,
+    /// The draws.
+    #[serde(skip)]
+    pub draws: Draws,
+    /// Their smoothed log weights: contributions to the evidence.
+    #[serde(skip)]
+    pub log_weights: Vec<f64>,
+}
+
+/// Draws from the posterior and weighs the draws against the problem's density.
+///
+/// ```
+/// use vti::check::{CheckSettings, VerdictKind, check};
+/// use vti::engine::CpuEngine;
+/// use vti::family::FamilySettings;
+/// use vti::problem;
+/// use vti::space::OneOf;
+/// use vti::train::{Silent, TrainSettings, Trainer};
+///
+/// let problem = problem::from_fn(OneOf::with_dims(&[0, 1])?, |model, theta, gradient| {
+///     if model[0] == 0 {
+///         return 0.0;
+///     }
+///     gradient[0] = -theta[0];
+///     1.0 - 0.5 * theta[0].powi(2) - 0.5 * std::f64::consts::TAU.ln()
+/// });
+/// let engine = CpuEngine::<f64>::new(2)?;
+/// let settings = TrainSettings { steps: 200, batch: 64, ..TrainSettings::default() };
+/// let mut fit = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings)?.run(&mut Silent)?;
+/// let check = check(&mut fit.posterior, &CheckSettings::default())?;
+/// let truth = (0.5 + 0.5 * 1f64.exp()).ln();
+/// assert!((check.log_evidence.value - truth).abs() < 0.02);
+/// assert_eq!(check.verdict.kind, VerdictKind::Trust);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn check<P: Problem, E: Engine>(
+    posterior: &mut Posterior<'_, P, E>,
+    settings: &CheckSettings,
+) -> Result<Check, CheckError> {
+    SettingError::check("draws", settings.draws as f64, settings.draws >= 100, "at least 100")?;
+    let stratified = strata::draw(posterior, settings.draws)?;
+    let elbo = bound(&stratified);
+    let Stratified { draws, mut log_weights, ends, words, undefined } = stratified;
+    if log_weights.iter().all(|&log_weight| log_weight == f64::NEG_INFINITY) {
+        return Err(CheckError::NoWeight);
+    }
+    let raw = log_weights.clone();
+    let smoothed = stats::smooth(&mut log_weights)?;
+    let strata = split(&log_weights, &ends);
+    let log_evidence = stats::log_total(&strata)?;
+    let grouped = Groups::new(posterior, &draws, &words, &ends);
+    let correction = grouped.correct(posterior, &draws, &strata, &split(&raw, &ends), settings.leading)?;
+    let (khat, threshold) = (smoothed.khat, stats::threshold(draws.len()));
+    let error = 0.5 * correction.models.iter().map(|model| model.corrected.se).sum::<f64>();
+    Ok(Check {
+        khat,
+        threshold,
+        effective_draws: stats::effective_draws(&log_weights),
+        log_evidence,
+        elbo,
+        verdict: Verdict::of_weights(khat, threshold, correction.total_variation, error),
+        correction,
+        undefined,
+        draws,
+        log_weights,
+    })
+}
+
+/// The weights of each stratum.
+fn split<'a>(log_weights: &'a [f64], ends: &[usize]) -> Vec<Stratum<'a>> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(ends).map(|(start, &end)| Stratum { log_weights: &log_weights[start..end] }).collect()
+}
+
+/// The bound, each stratum with its probability under q.
+fn bound(stratified: &Stratified) -> Estimate {
+    let Stratified { draws, ends, words, .. } = stratified;
+    let (mut value, mut variance, mut start) = (0.0, 0.0, 0);
+    for (&end, (_, q)) in ends.iter().zip(words) {
+        let terms = || (start..end).map(|row| draws.log_target[row] - draws.log_q[row]);
+        let n = (end - start) as f64;
+        if n > 0.0 {
+            let mean = terms().sum::<f64>() / n;
+            let squares: f64 = terms().map(|term| (term - mean) * (term - mean)).sum();
+            value += q * mean;
+            variance += q * q * squares / (n * (n - 1.0).max(1.0));
+        }
+        start = end;
+    }
+    Estimate { value, se: variance.sqrt() }
+}
+
+/// Draws by model, where several words may mean one.
+struct Groups {
+    models: Vec<Model>,
+    /// Group of each draw.
+    of_draw: Vec<usize>,
+    /// Strata of each group that hold nothing else.
+    own: Vec<Vec<usize>>,
+    /// Where each stratum starts.
+    starts: Vec<usize>,
+    q: Vec<f64>,
+}
+
+impl Groups {
+    fn new<P: Problem, E: Engine>(
+        posterior: &mut Posterior<'_, P, E>,
+        draws: &Draws,
+        words: &[(Option<Model>, f64)],
+        ends: &[usize],
+    ) -> Self {
+        let space = posterior.family().space();
+        let mut numbers: HashMap<Model, usize> = HashMap::new();
+        let mut seen: HashMap<&[u16], ()> = HashMap::new();
+        let mut groups =
+            Self { models: Vec::new(), of_draw: Vec::new(), own: Vec::new(), starts: Vec::new(), q: Vec::new() };
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        groups.starts = starts.take(ends.len()).collect();
+        for (stratum, &end) in ends.iter().enumerate() {
+            let mut last = None;
+            for row in groups.starts[stratum]..end {
+                let word = draws.word(row);
+                let mut canonical = word.to_vec();
+                space.canonical(&mut canonical);
+                let next = numbers.len();
+                let number = *numbers.entry(Model::from(canonical)).or_insert_with_key(|model| {
+                    groups.models.push(model.clone());
+                    groups.own.push(Vec::new());
+                    groups.q.push(0.0);
+                    next
+                });
+                if seen.insert(word, ()).is_none() {
+                    groups.q[number] += draws.log_q_model[row].exp();
+                }
+                groups.of_draw.push(number);
+                last = Some(number);
+            }
+            if let (Some((Some(_), _)), Some(number)) = (words.get(stratum), last) {
+                groups.own[number].push(stratum);
+            }
+        }
+        groups
+    }
+
+    /// Corrected probabilities of all groups, with evidence and k̂ of the leading ones.
+    fn correct<P: Problem, E: Engine>(
+        &self,
+        posterior: &Posterior<'_, P, E>,
+        draws: &Draws,
+        strata: &[Stratum<'_>],
+        raw: &[Stratum<'_>],
+        leading: usize,
+    ) -> Result<Correction, CheckError> {
+        let space = posterior.family().space();
+        let mut counts = vec![0; self.models.len()];
+        self.of_draw.iter().for_each(|&group| counts[group] += 1);
+        let shares = self.shares(strata)?;
+        let models = self.models.iter().enumerate().map(|(group, model)| ModelCorrection {
+            model: model.clone(),
+            label: space.label(model),
+            q: self.q[group],
+            corrected: shares[group],
+            log_evidence: None,
+            khat: None,
+            draws: counts[group],
+        });
+        let mut correction = Correction::new(models.collect());
+        let numbers: HashMap<&Model, usize> = self.models.iter().zip(0..).collect();
+        for model in correction.models.iter_mut().take(leading) {
+            let group = numbers[&model.model];
+            // Evidence and k̂ of one model need draws of that model only: those of its largest stratum.
+            let largest = self.own[group].iter().copied().max_by_key(|&stratum| raw[stratum].log_weights.len());
+            if let Some(stratum) = largest {
+                let mut own = raw[stratum].log_weights.to_vec();
+                model.khat = stats::smooth(&mut own)?.khat;
+                let total = stats::log_total(&[Stratum { log_weights: &own }])?;
+                let log_prior = posterior.problem().log_prior(draws.word(self.starts[stratum]));
+                model.log_evidence = Some(Estimate { value: total.value - log_prior, se: total.se });
+            }
+        }
+        Ok(correction)
+    }
+
+    /// Shares of the groups. Most groups are one stratum each, for which there is a fast way.
+    fn shares(&self, strata: &[Stratum<'_>]) -> Result<Vec<Estimate>, CheckError> {
+        let by_stratum = stats::shares(strata)?;
+        let mut shares = Vec::with_capacity(self.models.len());
+        // Strata of all groups that also appear in the stratum of the rest: these need the long way.
+        let mut mixed = vec![false; self.models.len()];
+        for (stratum, &start) in self.starts.iter().enumerate() {
+            let end = start + strata[stratum].log_weights.len();
+            for row in start..end {
+                let group = self.of_draw[row];
+                mixed[group] |= self.own[group] != [stratum];
+            }
+        }
+        for group in 0..self.models.len() {
+            shares.push(match self.own[group][..] {
+                [stratum] if !mixed[group] => by_stratum[stratum],
+                _ => stats::ratio(strata, |stratum, draw| {
+                    f64::from(u8::from(self.of_draw[self.starts[stratum] + draw] == group))
+                })?,
+            });
+        }
+        Ok(shares)
+    }
+}

@@ -1,0 +1,19 @@
+//! How far the answer can be trusted, and a correction of it.
+//!
+//! Draws from q are weighted by `w = p(m) η(θ | m) / q(m, θ)`. The weights say how good q is (Pareto k̂), what the evidence
+//! is, and what the model probabilities should have been. Where they are too uneven to be used, chains with q as their
+//! proposal ([`refine`]) take over.
+
+mod chain;
+mod correction;
+mod error;
+mod importance;
+mod refine;
+mod strata;
+mod verdict;
+
+pub use correction::{Correction, ModelCorrection};
+pub use error::CheckError;
+pub use importance::{Check, CheckSettings, check};
+pub use refine::{LocalMove, RefineSettings, Refined, refine};
+pub use verdict::{Verdict, VerdictKind};

@@ -1,0 +1,252 @@
+//! Correction by chains that are exact in the limit.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::CheckError;
+use super::chain::{Accepted, Chains};
+use super::correction::{Correction, ModelCorrection};
+use super::verdict::Verdict;
+use crate::engine::Engine;
+use crate::optimise::SettingError;
+use crate::posterior::{Draws, Posterior};
+use crate::problem::Problem;
+use crate::space::{Model, ModelSpace};
+use crate::stats::{self, Estimate};
+
+/// How chains move within a model, in the flow's latent space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LocalMove {
+    /// A Gaussian step.
+    RandomWalk,
+    /// A Gaussian step after half a step along the gradient.
+    #[default]
+    Langevin,
+}
+
+/// Settings of a refinement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RefineSettings {
+    /// Chains, side by side.
+    pub chains: usize,
+    /// Iterations that are kept.
+    pub iterations: usize,
+    /// Iterations before that, in which the local step is adapted.
+    pub warmup: usize,
+    /// Local moves after each independence move.
+    pub local_moves: usize,
+    /// How to move locally.
+    pub local: LocalMove,
+    /// Parameters are kept every so many iterations.
+    pub thin: usize,
+    /// R̂ must not exceed this.
+    pub max_rhat: f64,
+    /// The effective sample size must reach this.
+    pub min_effective: f64,
+    /// For how many of the most probable models R̂ and effective sample size are computed.
+    pub leading: usize,
+}
+
+impl Default for RefineSettings {
+    fn default() -> Self {
+        Self {
+            chains: 128,
+            iterations: 500,
+            warmup: 200,
+            local_moves: 2,
+            local: LocalMove::default(),
+            thin: 5,
+            max_rhat: 1.02,
+            min_effective: 400.0,
+            leading: 20,
+        }
+    }
+}
+
+impl RefineSettings {
+    fn check(&self) -> Result<(), SettingError> {
+        let at_least =
+            |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
+        at_least("chains", self.chains, 2, "at least 2")?;
+        at_least("iterations", self.iterations, 4, "at least 4")?;
+        at_least("thin", self.thin, 1, "at least 1")?;
+        SettingError::check("max_rhat", self.max_rhat, self.max_rhat >= 1.0, "at least 1")?;
+        SettingError::check("min_effective", self.min_effective, self.min_effective >= 0.0, "at least 0")
+    }
+}
+
+/// What chains found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refined {
+    /// Corrected model probabilities.
+    pub correction: Correction,
+    /// The largest split-R̂ of the indicators of leading models.
+    pub rhat: f64,
+    /// The smallest effective sample size of these indicators.
+    pub effective: f64,
+    /// Shares of accepted moves.
+    pub accepted_jumps: f64,
+    /// Shares of accepted local moves; not a number where there were none.
+    pub accepted_moves: f64,
+    /// What to do with the answer.
+    pub verdict: Verdict,
+    /// Draws of all chains, equally weighted.
+    #[serde(skip)]
+    pub draws: Draws,
+}
+
+/// Runs chains with q as independence proposal across models and local moves within them.
+pub fn refine<P: Problem, E: Engine>(
+    posterior: &mut Posterior<'_, P, E>,
+    settings: &RefineSettings,
+) -> Result<Refined, CheckError> {
+    settings.check()?;
+    let space = posterior.family().space();
+    let (width, stride) = (space.arities().len(), posterior.family().natural_len());
+    let mut chains = Chains::new(posterior, settings.chains, settings.local)?;
+    let (mut jumps, mut moves) = (Accepted::default(), Accepted::default());
+    let mut visits = Visits::new(settings.chains);
+    let mut draws = Draws { width, stride, ..Draws::default() };
+    for iteration in 0..settings.warmup + settings.iterations {
+        let kept = iteration >= settings.warmup;
+        let number = iteration as u64 + 1;
+        let jumped = chains.jump(number)?;
+        let mut moved = Accepted::default();
+        for local in 0..settings.local_moves {
+            moved.join(chains.walk(number, local)?);
+        }
+        if !kept {
+            chains.adapt(number, moved);
+            continue;
+        }
+        jumps.join(jumped);
+        moves.join(moved);
+        for chain in 0..settings.chains {
+            visits.add(chain, chains.word(chain), space);
+            if (iteration - settings.warmup).is_multiple_of(settings.thin) {
+                keep(&mut draws, chains.word(chain), &chains.natural[chain]);
+            }
+        }
+    }
+    let diagnosed = visits.correct(posterior, settings.leading);
+    let distance = diagnosed.correction.total_variation;
+    let error = 0.5 * diagnosed.correction.models.iter().map(|model| model.corrected.se).sum::<f64>();
+    let limits = (settings.max_rhat, settings.min_effective);
+    Ok(Refined {
+        verdict: Verdict::of_chains(diagnosed.rhat, diagnosed.effective, limits, distance, error),
+        correction: diagnosed.correction,
+        rhat: diagnosed.rhat,
+        effective: diagnosed.effective,
+        accepted_jumps: jumps.rate(),
+        accepted_moves: moves.rate(),
+        draws,
+    })
+}
+
+/// Adds the state of a chain to the draws.
+fn keep(draws: &mut Draws, word: &[u16], natural: &[f64]) {
+    draws.words.extend_from_slice(word);
+    draws.dims.push(natural.len());
+    draws.theta.extend_from_slice(natural);
+    draws.theta.resize(draws.dims.len() * draws.stride, f64::NAN);
+}
+
+/// Which model each chain was at, iteration by iteration.
+struct Visits {
+    /// The model that each word means.
+    words: BTreeMap<Box<[u16]>, u32>,
+    numbers: HashMap<Model, u32>,
+    models: Vec<Model>,
+    counts: Vec<usize>,
+    chains: Vec<Vec<u32>>,
+}
+
+struct Diagnosed {
+    correction: Correction,
+    rhat: f64,
+    effective: f64,
+}
+
+impl Visits {
+    fn new(chains: usize) -> Self {
+        let words = BTreeMap::new();
+        Self {
+            words,
+            numbers: HashMap::new(),
+            models: Vec::new(),
+            counts: Vec::new(),
+            chains: vec![Vec::new(); chains],
+        }
+    }
+
+    fn add(&mut self, chain: usize, word: &[u16], space: &dyn ModelSpace) {
+        let number = match self.words.get(word) {
+            Some(&number) => number,
+            None => {
+                let mut canonical = word.to_vec();
+                space.canonical(&mut canonical);
+                let number = *self.numbers.entry(Model::from(canonical)).or_insert_with_key(|model| {
+                    self.models.push(model.clone());
+                    self.counts.push(0);
+                    self.models.len() as u32 - 1
+                });
+                self.words.insert(word.into(), number);
+                number
+            }
+        };
+        self.counts[number as usize] += 1;
+        self.chains[chain].push(number);
+    }
+
+    /// Probabilities of all models that were visited. Leading models have standard errors and diagnostics of their own
+    /// indicator; the others the smallest effective sample size of those.
+    fn correct<P: Problem, E: Engine>(&self, posterior: &mut Posterior<'_, P, E>, leading: usize) -> Diagnosed {
+        let total: usize = self.counts.iter().sum();
+        let share = |model: usize| self.counts[model] as f64 / total as f64;
+        let mut order: Vec<usize> = (0..self.models.len()).collect();
+        order.sort_by(|&a, &b| self.counts[b].cmp(&self.counts[a]).then_with(|| self.models[a].cmp(&self.models[b])));
+        let mut errors = HashMap::new();
+        let (mut rhat, mut effective) = (1.0f64, total as f64);
+        for &model in order.iter().take(leading) {
+            let indicators: Vec<Vec<f64>> = self.chains.iter().map(|chain| indicator(chain, model as u32)).collect();
+            let chains: Vec<&[f64]> = indicators.iter().map(Vec::as_slice).collect();
+            // Constant indicators, one model all the time, have nothing to diagnose.
+            if let Some(value) = stats::split_rhat(&chains) {
+                rhat = rhat.max(value);
+                let own = stats::effective_sample_size(&chains).unwrap_or(1.0);
+                effective = effective.min(own);
+                errors.insert(model, stats::standard_error(&chains).unwrap_or(f64::INFINITY));
+            } else {
+                errors.insert(model, 0.0);
+            }
+        }
+        let words: Vec<u16> = self.words.keys().flat_map(|word| word.iter().copied()).collect();
+        let mut log_q = vec![0.0; self.words.len()];
+        posterior.log_prob_models(&words, &mut log_q);
+        let mut q = vec![0.0; self.models.len()];
+        self.words.values().zip(&log_q).for_each(|(&model, log_q)| q[model as usize] += log_q.exp());
+        let space = posterior.family().space();
+        let models = order.iter().map(|&model| {
+            let value = share(model);
+            let by_size = || (value * (1.0 - value) / effective.max(1.0)).sqrt();
+            ModelCorrection {
+                model: self.models[model].clone(),
+                label: space.label(&self.models[model]),
+                q: q[model],
+                corrected: Estimate { value, se: errors.get(&model).copied().unwrap_or_else(by_size) },
+                log_evidence: None,
+                khat: None,
+                draws: self.counts[model],
+            }
+        });
+        Diagnosed { correction: Correction::new(models.collect()), rhat, effective }
+    }
+}
+
+/// 1 where a chain was at a model.
+fn indicator(chain: &[u32], model: u32) -> Vec<f64> {
+    chain.iter().map(|&at| f64::from(u8::from(at == model))).collect()
+}

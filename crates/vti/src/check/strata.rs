@@ -1,0 +1,131 @@
+//! Which models get draws of their own.
+//!
+//! Drawing models from q and weighting the draws would be enough, but most of the error of model probabilities would then
+//! come from how often each model happens to be drawn. Models that matter get a fixed number of draws instead (strata), and
+//! the rest of the models, drawn from q, share one stratum. The weight of a draw is its contribution to the evidence:
+//!
+//! ```text
+//! a stratum of its own, n draws:   w = p(m) η(θ | m) / (n q(θ | m))
+//! all other models, n draws:       w = Q p(m) η(θ | m) / (n q(m) q(θ | m)),   Q = their probability under q
+//! ```
+
+use std::collections::HashMap;
+
+use crate::engine::Engine;
+use crate::posterior::{Draws, Posterior};
+use crate::problem::Problem;
+use crate::random::Purpose;
+use crate::space::{Catalogue, Model};
+
+use super::CheckError;
+
+/// Draws in strata.
+pub(super) struct Stratified {
+    pub(super) draws: Draws,
+    /// The log weight of every draw.
+    pub(super) log_weights: Vec<f64>,
+    /// Where each stratum ends.
+    pub(super) ends: Vec<usize>,
+    /// The word and `q(m)` of each stratum; the last stratum may be that of all others, which has no word.
+    pub(super) words: Vec<(Option<Model>, f64)>,
+    /// Draws whose target is not a number.
+    pub(super) undefined: usize,
+}
+
+/// A model is worth a stratum if q would draw it so often.
+const WORTH: f64 = 8.0;
+
+/// The fewest draws of a stratum.
+const FEWEST: usize = 32;
+
+/// The most strata.
+const MOST: usize = 4096;
+
+/// Batches of random streams: models to find out which matter, models of the rest, parameters.
+const PILOT: u64 = 0;
+const REST: u64 = 1;
+const PARAMETERS: u64 = 2;
+
+/// About `count` draws.
+pub(super) fn draw<P: Problem, E: Engine>(
+    posterior: &mut Posterior<'_, P, E>,
+    count: usize,
+) -> Result<Stratified, CheckError> {
+    let leading = leading(posterior, count)?;
+    let known: HashMap<&[u16], ()> = leading.iter().map(|(model, _)| (&**model, ())).collect();
+    let share: f64 = leading.iter().map(|(_, q)| q).sum();
+    let rest = (1.0 - share).max(0.0);
+    let (mut words, mut ends) = (Vec::new(), Vec::new());
+    for (model, q) in &leading {
+        let n = ((count as f64 * q).round() as usize).max(FEWEST);
+        (0..n).for_each(|_| words.extend_from_slice(model));
+        ends.push(ends.last().copied().unwrap_or(0) + n);
+    }
+    // Rounding may leave a little over even where all models have strata of their own.
+    if rest > 1e-12 {
+        let width = posterior.family().space().arities().len();
+        let (drawn, _) = posterior.draw_words(count, Purpose::Check, REST);
+        let others = drawn.chunks_exact(width).filter(|word| !known.contains_key(word));
+        let before = words.len();
+        others.for_each(|word| words.extend_from_slice(word));
+        ends.push(ends.last().copied().unwrap_or(0) + (words.len() - before) / width);
+    }
+    let draws = posterior.draw_given(&words, None, Purpose::Check, PARAMETERS, true)?;
+    let mut strata: Vec<(Option<Model>, f64)> = leading.into_iter().map(|(model, q)| (Some(model), q)).collect();
+    if strata.len() < ends.len() {
+        strata.push((None, rest));
+    }
+    let (log_weights, undefined) = weigh(&draws, &ends, &strata);
+    Ok(Stratified { draws, log_weights, ends, words: strata, undefined })
+}
+
+/// Log weights of all draws, and how many were not a number.
+fn weigh(draws: &Draws, ends: &[usize], strata: &[(Option<Model>, f64)]) -> (Vec<f64>, usize) {
+    let mut log_weights = Vec::with_capacity(draws.len());
+    let mut undefined = 0;
+    for (stratum, &end) in ends.iter().enumerate() {
+        let start = log_weights.len();
+        let scale = strata[stratum].1.ln() - ((end - start) as f64).ln();
+        for row in start..end {
+            // Within a stratum of one model q(m) of the draw and of the stratum cancel.
+            let log_weight = draws.log_target[row] - draws.log_q[row] + scale;
+            undefined += usize::from(log_weight.is_nan());
+            log_weights.push(if log_weight.is_nan() { f64::NEG_INFINITY } else { log_weight });
+        }
+    }
+    (log_weights, undefined)
+}
+
+/// Models that matter, with `q(m)`, most probable first.
+fn leading<P: Problem, E: Engine>(
+    posterior: &mut Posterior<'_, P, E>,
+    count: usize,
+) -> Result<Vec<(Model, f64)>, CheckError> {
+    let space = posterior.family().space();
+    let width = space.arities().len();
+    let words = match posterior.catalogue() {
+        Some(catalogue) => all_words(catalogue, width)?,
+        None => {
+            let (words, _) = posterior.draw_words(count, Purpose::Check, PILOT);
+            let mut counts: HashMap<&[u16], usize> = HashMap::new();
+            words.chunks_exact(width).for_each(|word| *counts.entry(word).or_default() += 1);
+            let often = counts.into_iter().filter(|&(_, n)| n as f64 >= WORTH);
+            often.flat_map(|(word, _)| word.iter().copied()).collect()
+        }
+    };
+    let mut log_q = vec![0.0; words.len() / width];
+    posterior.log_prob_models(&words, &mut log_q);
+    let models = words.chunks_exact(width).zip(&log_q).map(|(word, log_q)| (Model::from(word), log_q.exp()));
+    let mut models: Vec<(Model, f64)> = models.filter(|(_, q)| q * count as f64 >= WORTH).collect();
+    models.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    models.truncate(MOST);
+    Ok(models)
+}
+
+fn all_words(catalogue: &Catalogue, width: usize) -> Result<Vec<u16>, CheckError> {
+    let mut words = vec![0; catalogue.len() * width];
+    for (index, word) in words.chunks_exact_mut(width).enumerate() {
+        catalogue.word(index, word).map_err(crate::family::FamilyError::from)?;
+    }
+    Ok(words)
+}

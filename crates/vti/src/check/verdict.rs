@@ -1,0 +1,72 @@
+//! A verdict in words.
+
+use serde::Serialize;
+
+/// What to do with the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerdictKind {
+    /// q is good: use it, or its correction, which hardly differs.
+    Trust,
+    /// q is off, but its correction can be relied on.
+    Corrected,
+    /// Neither can be relied on.
+    DoNotTrust,
+}
+
+/// What to do with the answer, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// What to do.
+    pub kind: VerdictKind,
+    /// Why, in words.
+    pub text: String,
+}
+
+/// Model probabilities that differ by no more than this are the same for all practical purposes.
+const SMALL: f64 = 0.02;
+
+impl Verdict {
+    /// By weights: k̂ against its threshold, then the distance between q and its correction.
+    pub(super) fn of_weights(khat: Option<f64>, threshold: f64, distance: f64, error: f64) -> Self {
+        let shown = match khat {
+            Some(f64::NEG_INFINITY) => "all weights are equal".into(),
+            Some(khat) => format!("k̂ = {khat:.2}"),
+            None => "k̂ is unknown".into(),
+        };
+        if khat.is_none_or(|khat| khat >= threshold) {
+            let text = format!(
+                "do not trust: {shown}, not below {threshold:.2}, so importance weights cannot correct q; train longer, \
+                 use a richer flow, or refine with chains"
+            );
+            return Self { kind: VerdictKind::DoNotTrust, text };
+        }
+        Self::of_distance(format!("{shown} is below {threshold:.2}"), distance, error)
+    }
+
+    /// By chains: R̂ and the effective sample size, then the distance.
+    pub(super) fn of_chains(rhat: f64, ess: f64, (most, least): (f64, f64), distance: f64, error: f64) -> Self {
+        let shown = format!("R̂ = {rhat:.3}, effective sample size {ess:.0}");
+        if !(rhat <= most && ess >= least) {
+            let text = format!(
+                "do not trust: {shown}; R̂ should be at most {most} and the effective sample size at least {least}; run \
+                 the chains longer or train a better proposal"
+            );
+            return Self { kind: VerdictKind::DoNotTrust, text };
+        }
+        Self::of_distance(shown, distance, error)
+    }
+
+    fn of_distance(shown: String, distance: f64, error: f64) -> Self {
+        // Standard errors alone make some distance.
+        if distance <= SMALL + 2.0 * error {
+            let text = format!("trust: {shown}, and correcting q moves the model probabilities by {distance:.3} only");
+            Self { kind: VerdictKind::Trust, text }
+        } else {
+            let text = format!(
+                "corrected: {shown}, but correcting q moves the model probabilities by {distance:.3}; use the corrected ones"
+            );
+            Self { kind: VerdictKind::Corrected, text }
+        }
+    }
+}
