@@ -171,19 +171,34 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// Where the digits of the checksum stand in the header.
 fn checksum_place(bytes: &[u8]) -> Option<usize> {
-    let header = header(bytes)?;
+    let Header::Whole(header) = header(bytes) else { return None };
     let key = format!("\"{CHECKSUM}\":\"");
     let place = header.windows(key.len()).position(|window| window == key.as_bytes())?;
     let place = 8 + place + key.len();
     (place + NO_SUM.len() <= bytes.len()).then_some(place)
 }
 
-/// The header of a safetensors file, as much of it as there is.
-fn header(bytes: &[u8]) -> Option<&[u8]> {
-    let length = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
-    let header = &bytes[8..];
-    let length = usize::try_from(length).ok().filter(|&length| length < 1 << 30)?;
-    header.starts_with(b"{").then(|| &header[..length.min(header.len())])
+/// The header of a file, if it can be that of safetensors at all.
+enum Header<'a> {
+    Whole(&'a [u8]),
+    /// The file ends before its header does.
+    Short,
+    None,
+}
+
+fn header(bytes: &[u8]) -> Header<'_> {
+    let Some((length, rest)) = bytes.split_first_chunk::<8>() else { return Header::Short };
+    let length = u64::from_le_bytes(*length);
+    match rest.first() {
+        Some(b'{') | None if length < 1 << 30 => {
+            usize::try_from(length).ok().and_then(|length| rest.get(..length)).map_or(Header::Short, Header::Whole)
+        }
+        _ => Header::None,
+    }
+}
+
+fn contains(header: &[u8], text: &str) -> bool {
+    header.windows(text.len()).any(|part| part == text.as_bytes())
 }
 
 /// Whether all bytes are those that were written; none where the file does not say.
@@ -201,13 +216,10 @@ fn sum_fits(bytes: &[u8]) -> Option<bool> {
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(T, State), StoreError> {
     let bytes = fs::read(path).map_err(|error| StoreError::Io { path: path.into(), error })?;
     let path = || path.to_path_buf();
-    let marked = header(&bytes).is_some_and(|header| header.windows(JSON.len()).any(|part| part == JSON.as_bytes()));
-    if !marked {
-        return Err(if bytes.len() < 8 {
-            StoreError::Truncated { path: path() }
-        } else {
-            StoreError::Foreign { path: path() }
-        });
+    match header(&bytes) {
+        Header::Short => return Err(StoreError::Truncated { path: path() }),
+        Header::Whole(header) if contains(header, JSON) => {}
+        _ => return Err(StoreError::Foreign { path: path() }),
     }
     let parsed = SafeTensors::read_metadata(&bytes);
     match (sum_fits(&bytes), &parsed) {

@@ -87,11 +87,6 @@ impl<E: Engine> Pass<E> {
         }
     }
 
-    /// Rows there is room for.
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// Rows of the batch.
     pub(crate) fn rows(&self) -> usize {
         self.log_q_model.len()

@@ -22,12 +22,17 @@ pub struct Replicate {
 }
 
 /// Several runs.
-#[derive(Debug)]
 pub struct Replicates<'a, P: Problem, E: Engine> {
     /// The run with the best terminal bound.
     pub best: Fit<'a, P, E>,
     /// All runs, in order.
     pub all: Vec<Replicate>,
+}
+
+impl<P: Problem, E: Engine> std::fmt::Debug for Replicates<'_, P, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replicates").field("best", &self.best).field("all", &self.all).finish()
+    }
 }
 
 /// Draws for a terminal bound.

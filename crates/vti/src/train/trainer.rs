@@ -99,7 +99,6 @@ struct Run {
 }
 
 /// A finished run.
-#[derive(Debug)]
 pub struct Fit<'a, P: Problem, E: Engine> {
     /// What was learned.
     pub posterior: Posterior<'a, P, E>,
@@ -113,6 +112,12 @@ pub struct Fit<'a, P: Problem, E: Engine> {
     pub dropped: u64,
     /// The first of them.
     pub first_dropped: Option<Dropped>,
+}
+
+impl<P: Problem, E: Engine> std::fmt::Debug for Fit<'_, P, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fit").field("posterior", &self.posterior).field("stop", &self.stop).finish_non_exhaustive()
+    }
 }
 
 impl<P: Problem, E: Engine> std::fmt::Debug for Trainer<'_, P, E> {

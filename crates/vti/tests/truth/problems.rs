@@ -1,6 +1,6 @@
 //! Problems with known answers.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 
 use vti::problem::{DensityError, Problem};
 use vti::random::{Purpose, Stream};
@@ -8,7 +8,7 @@ use vti::space::{Catalogue, ModelSpace};
 
 /// A union of correlated Gaussians: given a model, its parameters follow an autoregression of order 1 with correlation ρ
 /// from one active coordinate to the next, with means that depend on the model; the evidences are given.
-pub struct Gaussians<S> {
+pub(crate) struct Gaussians<S> {
     space: S,
     catalogue: Catalogue,
     log_evidence: Vec<f64>,
@@ -16,33 +16,39 @@ pub struct Gaussians<S> {
 }
 
 impl<S: ModelSpace> Gaussians<S> {
-    /// Evidences spread by `spread` nats.
-    pub fn new(space: S, correlation: f64, spread: f64, seed: u64) -> Self {
+    /// Log evidences are random sums over symbols and pairs of symbols, as those of regressions nearly are, and a little
+    /// noise.
+    pub(crate) fn new(space: S, correlation: f64, spread: f64, seed: u64) -> Self {
         let catalogue = Catalogue::new(&space, 1 << 20).unwrap();
-        let log_evidence =
-            (0..catalogue.len()).map(|m| spread * Stream::new(seed, Purpose::Other(7), 0, m as u64).normal()).collect();
-        Self { space, catalogue, log_evidence, correlation }
+        let draw = |kind: u64, place: u64| Stream::new(seed, Purpose::Other(7), kind, place).normal();
+        let log_evidence = |index: usize| {
+            let word = catalogue.model(index).unwrap();
+            let term = |i: usize, j: usize| {
+                let place = ((i * 64 + j) as u64) << 32 | u64::from(word[i]) << 16 | u64::from(word[j]);
+                draw(if i == j { 0 } else { 1 }, place) * if i == j { 1.0 } else { 0.3 }
+            };
+            let pairs = (0..word.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            spread * (pairs.map(|(i, j)| term(i, j)).sum::<f64>() + 0.1 * draw(2, index as u64))
+        };
+        let log_evidence = (0..catalogue.len()).map(log_evidence).collect();
+        Self { space, log_evidence, catalogue, correlation }
     }
 
-    pub fn log_evidence(&self, model: &[u16]) -> f64 {
+    pub(crate) fn log_evidence(&self, model: &[u16]) -> f64 {
         self.log_evidence[self.catalogue.index(model).unwrap()]
     }
 
     /// Posterior probabilities of all models under a uniform prior, by number.
-    pub fn probabilities(&self) -> Vec<f64> {
-        let top = self.log_evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = self.log_evidence.iter().map(|l| (l - top).exp()).sum();
-        self.log_evidence.iter().map(|l| (l - top).exp() / total).collect()
+    pub(crate) fn probabilities(&self) -> Vec<f64> {
+        normalise(&self.log_evidence)
     }
 
     /// log p(y) under a uniform prior.
-    pub fn log_total_evidence(&self) -> f64 {
-        let top = self.log_evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mean = self.log_evidence.iter().map(|l| (l - top).exp()).sum::<f64>() / self.log_evidence.len() as f64;
-        top + mean.ln()
+    pub(crate) fn log_total_evidence(&self) -> f64 {
+        log_mean_exp(&self.log_evidence)
     }
 
-    pub fn catalogue(&self) -> &Catalogue {
+    pub(crate) fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
 }
@@ -73,4 +79,16 @@ impl<S: ModelSpace> Problem for Gaussians<S> {
         }
         Ok(log_density)
     }
+}
+
+/// Probabilities proportional to exponentials.
+pub(crate) fn normalise(logs: &[f64]) -> Vec<f64> {
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let total: f64 = logs.iter().map(|l| (l - top).exp()).sum();
+    logs.iter().map(|l| (l - top).exp() / total).collect()
+}
+
+pub(crate) fn log_mean_exp(logs: &[f64]) -> f64 {
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    top + (logs.iter().map(|l| (l - top).exp()).sum::<f64>() / logs.len() as f64).ln()
 }

@@ -1,0 +1,101 @@
+//! Why runs end, and which of several is kept.
+
+use std::ops::ControlFlow;
+
+use vti::engine::CpuEngine;
+use vti::family::FamilySettings;
+use vti::optimise::Schedule;
+use vti::train::{PlateauSettings, Silent, StepReport, Stop, TrainError, TrainSettings, Trainer, replicates};
+
+use crate::{families, normal, settings};
+
+fn stop(settings: &TrainSettings) -> (Stop, u64) {
+    let (problem, engine) = (normal(0.0), CpuEngine::<f32>::new(2).unwrap());
+    let fit = Trainer::new(&problem, &engine, &families()[3], settings).unwrap().run(&mut Silent).unwrap();
+    (fit.stop, fit.steps)
+}
+
+#[test]
+fn runs_end_by_steps_by_time_and_on_a_plateau() {
+    assert_eq!(stop(&settings()), (Stop::Steps { steps: 60 }, 60));
+    let (found, steps) = stop(&TrainSettings { steps: 1_000_000, time_limit: Some(0.2), ..settings() });
+    assert!(found == Stop::TimeLimit { seconds: 0.2 } && steps < 1_000_000);
+    let plateau = Some(PlateauSettings { window: 100, tolerance: 0.01 });
+    let schedule = Schedule::Constant { rate: 5e-3 };
+    let (found, steps) = stop(&TrainSettings { steps: 20_000, plateau, schedule, ..settings() });
+    assert!(matches!(found, Stop::Plateau { window: 100, .. }), "{found}");
+    assert!((300..10_000).contains(&steps), "{steps}");
+    assert!(found.to_string().contains("over the last 100 steps"), "{found}");
+}
+
+#[test]
+fn observers_see_every_step_and_the_bound_rises() {
+    let (problem, engine) = (normal(1.0), CpuEngine::<f32>::new(2).unwrap());
+    let mut reports: Vec<StepReport> = Vec::new();
+    let mut observer = |report: &StepReport| {
+        reports.push(report.clone());
+        ControlFlow::Continue(())
+    };
+    let settings = TrainSettings { steps: 300, ..settings() };
+    Trainer::new(&problem, &engine, &families()[0], &settings).unwrap().run(&mut observer).unwrap();
+    assert!(reports.iter().map(|report| report.step).eq(1..=300));
+    assert!(reports.windows(2).all(|pair| pair[0].seconds <= pair[1].seconds));
+    // log p(y) = log of the mean of e^(1 + size) over subsets of three.
+    let truth = 1.0 + 3.0 * (0.5 * (1.0 + 1f64.exp())).ln();
+    let gap = |part: &[StepReport]| truth - part.iter().map(|r| r.elbo).sum::<f64>() / part.len() as f64;
+    assert!(gap(&reports[..10]) > 1.0 && gap(&reports[280..]).abs() < 0.05, "{}", gap(&reports[280..]));
+    // The first batch is drawn from the uniform distribution: its entropy is known without error.
+    assert!((reports[0].entropy - 8f64.ln()).abs() < 1e-6);
+    assert!(reports.iter().all(|report| report.dropped.is_empty()));
+}
+
+#[test]
+fn the_best_of_several_runs_is_kept_and_all_are_reported() {
+    let (problem, engine) = (normal(1.0), CpuEngine::<f32>::new(2).unwrap());
+    let mut seen = [0; 3];
+    let short = TrainSettings { steps: 40, ..settings() };
+    let mut found = replicates(&problem, &engine, &families()[0], &short, 3, |run, _| {
+        seen[run] += 1;
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(seen, [40; 3]);
+    let seeds: Vec<u64> = found.all.iter().map(|run| run.seed).collect();
+    assert_eq!(seeds, [1, 2, 3]);
+    let best = found.all.iter().map(|run| run.elbo.value).fold(f64::NEG_INFINITY, f64::max);
+    assert_eq!(found.best.posterior.elbo(4096).unwrap().value, best);
+    let stopped = replicates(&problem, &engine, &families()[0], &short, 3, |_, _| ControlFlow::Break(())).unwrap();
+    assert_eq!(stopped.all.len(), 1);
+}
+
+#[test]
+fn impossible_settings_are_refused_by_name() {
+    let (problem, engine) = (normal(0.0), CpuEngine::<f32>::single());
+    let refused = |change: &dyn Fn(&mut TrainSettings)| {
+        let mut settings = settings();
+        change(&mut settings);
+        match Trainer::new(&problem, &engine, &FamilySettings::default(), &settings) {
+            Err(TrainError::Setting(error)) => error.what,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(&|s| s.batch = 0), "batch");
+    assert_eq!(refused(&|s| s.steps = 0), "steps");
+    assert_eq!(refused(&|s| s.time_limit = Some(0.0)), "time_limit");
+    assert_eq!(refused(&|s| s.max_dropped = 1.5), "max_dropped");
+    assert_eq!(refused(&|s| s.schedule = Schedule::Constant { rate: -1.0 }), "rate");
+    assert_eq!(refused(&|s| s.plateau = Some(PlateauSettings { window: 1, tolerance: 0.0 })), "window");
+}
+
+#[test]
+fn settings_are_the_same_in_toml_like_form_and_unknown_keys_are_errors() {
+    let text = r#"{"steps": 10, "schedule": {"kind": "cosine", "rate": 0.001, "period": 5, "decay": 0.9},
+        "information": {"kind": "nats", "limit": 0.005, "decay": 0.00005}, "flow_gradient": "path-derivative"}"#;
+    let settings: TrainSettings = serde_json::from_str(text).unwrap();
+    assert_eq!((settings.steps, settings.batch), (10, TrainSettings::default().batch));
+    assert!(serde_json::from_str::<TrainSettings>(r#"{"step": 10}"#).is_err());
+    let family: FamilySettings = serde_json::from_str(r#"{"models": {"kind": "surrogate", "beta": 2.0}}"#).unwrap();
+    let back: FamilySettings = serde_json::from_str(&serde_json::to_string(&family).unwrap()).unwrap();
+    assert_eq!(family, back);
+    assert!(serde_json::from_str::<FamilySettings>(r#"{"models": {"kind": "auto", "beta": 2.0}}"#).is_err());
+}

@@ -1,0 +1,104 @@
+//! Draws that are not finite: dropped, counted, located, and fatal when there are too many.
+
+use std::ops::ControlFlow;
+
+use vti::engine::CpuEngine;
+use vti::family::FamilySettings;
+use vti::problem::{self, DensityError, Problem};
+use vti::space::{Model, OneOf, Subsets};
+use vti::train::{NotFinite, Silent, StepReport, TrainError, TrainSettings, Trainer};
+
+use crate::{families, settings};
+
+/// A standard normal in each coordinate, with something wrong where `wrong` says so.
+fn faulty(wrong: impl Fn(&[u16], &[f64], &mut [f64]) -> Option<f64> + Send + Sync) -> impl Problem<Space = OneOf> {
+    problem::from_fn(OneOf::with_dims(&[1, 2]).unwrap(), move |model, theta, gradient| {
+        let mut log_density = 0.0;
+        for (t, g) in theta.iter().zip(&mut *gradient) {
+            *g = -t;
+            log_density += -0.5 * t * t - 0.5 * std::f64::consts::TAU.ln();
+        }
+        wrong(model, theta, gradient).unwrap_or(log_density)
+    })
+}
+
+#[test]
+fn a_few_bad_draws_are_dropped_counted_and_located_and_training_goes_on() {
+    // Beyond 2.5 in the second coordinate of the second model the density is not a number: 0.6 % of its draws.
+    let problem = faulty(|_, theta, _| theta.get(1).filter(|&&t| t > 2.5).map(|_| f64::NAN));
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    for family in families() {
+        let mut dropped = Vec::new();
+        let mut last = f64::NAN;
+        let mut observer = |report: &StepReport| {
+            dropped.extend(report.dropped.iter().cloned());
+            last = report.elbo;
+            assert!(report.gradient_norm.is_finite());
+            ControlFlow::Continue(())
+        };
+        let settings = TrainSettings { steps: 200, ..settings() };
+        let fit = Trainer::new(&problem, &engine, &family, &settings).unwrap().run(&mut observer).unwrap();
+        assert!(fit.dropped as usize == dropped.len() && !dropped.is_empty());
+        assert_eq!(fit.first_dropped.as_ref(), dropped.first());
+        assert!(dropped.iter().all(|d| d.model == Model::from(vec![1]) && d.what == NotFinite::LogDensity));
+        assert!(last.abs() < 0.1, "{last}");
+    }
+}
+
+#[test]
+fn too_many_bad_draws_end_training_with_step_model_and_coordinate() {
+    let problem = faulty(|model, theta, gradient| {
+        if model[0] == 1 && theta[1] > 0.0 {
+            gradient[1] = f64::INFINITY;
+        }
+        None
+    });
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let trainer = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings()).unwrap();
+    let error = trainer.run(&mut Silent).unwrap_err();
+    let TrainError::TooManyDropped { step, dropped, batch, limit, first } = &error else { panic!("{error}") };
+    assert!(*step == 0 && *batch == 130 && *limit == 0.1 && (20..50).contains(dropped));
+    assert_eq!((&*first.model, first.what), (&[1][..], NotFinite::Gradient { coordinate: 1 }));
+    let text = error.to_string();
+    assert!(text.contains("step 0") && text.contains("model 1") && text.contains("coordinate 1"), "{text}");
+    // All may be dropped where that is allowed.
+    let lenient = TrainSettings { max_dropped: 1.0, steps: 3, ..settings() };
+    let all_bad = faulty(|_, _, _| Some(f64::INFINITY));
+    let fit = Trainer::new(&all_bad, &engine, &FamilySettings::default(), &lenient).unwrap().run(&mut Silent).unwrap();
+    assert_eq!(fit.dropped, 3 * 130);
+}
+
+/// A density that fails.
+struct Failing(bool);
+
+impl Problem for Failing {
+    type Space = Subsets;
+
+    fn space(&self) -> &Subsets {
+        static SPACE: std::sync::OnceLock<Subsets> = std::sync::OnceLock::new();
+        SPACE.get_or_init(|| Subsets::new(2).unwrap())
+    }
+
+    fn log_density(&self, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+        let log_density = -0.5 * theta.iter().map(|t| t * t).sum::<f64>();
+        let reason = "no licence".to_string();
+        match (model, self.0) {
+            ([1, 1], true) => Err(DensityError::Fatal { reason }),
+            ([1, 1], false) if theta[0] > 1.5 => Err(DensityError::Undefined { reason }),
+            _ => Ok(log_density),
+        }
+    }
+}
+
+#[test]
+fn fatal_errors_end_training_and_undefined_densities_do_not() {
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let run = |problem: &Failing| {
+        let fit = Trainer::new(problem, &engine, &FamilySettings::default(), &settings()).unwrap().run(&mut Silent);
+        fit.map(|fit| fit.dropped)
+    };
+    let error = run(&Failing(true)).unwrap_err().to_string();
+    assert!(error.contains("no licence") && error.contains("{x1, x2}"), "{error}");
+    assert!(run(&Failing(false)).unwrap() > 0);
+}

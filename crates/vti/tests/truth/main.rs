@@ -1,0 +1,80 @@
+//! Training, checking and refining on problems whose answers are known.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod biased;
+mod constrained;
+mod gaussians;
+mod problems;
+mod shapes;
+mod surrogate;
+
+use vti::check::{Check, CheckSettings, check};
+use vti::engine::CpuEngine;
+use vti::family::{FamilySettings, FlowKind};
+use vti::models::{
+    AutoregressiveSettings, CategoricalSettings, Covariance, LearningSettings, ModelsSettings, SurrogateSettings,
+    WordNetSettings,
+};
+use vti::posterior::Posterior;
+use vti::problem::Problem;
+use vti::space::{Catalogue, Model};
+use vti::train::{Silent, TrainSettings, Trainer};
+
+/// Every distribution over models.
+pub(crate) fn distributions() -> Vec<(&'static str, ModelsSettings)> {
+    let surrogate = |covariance| ModelsSettings::Surrogate(SurrogateSettings { covariance, ..Default::default() });
+    let network = WordNetSettings { hidden: 64, ..WordNetSettings::default() };
+    let learning = LearningSettings::new(0.01);
+    vec![
+        ("categorical", ModelsSettings::Categorical(CategoricalSettings::default())),
+        ("autoregressive", ModelsSettings::Autoregressive(AutoregressiveSettings { network, learning })),
+        ("diagonal surrogate", surrogate(Covariance::Diagonal)),
+        ("Gaussian process", surrogate(Covariance::Full)),
+    ]
+}
+
+/// A flow that is exact for Gaussians.
+pub(crate) fn affine() -> FlowKind {
+    FlowKind::Affine { layers: 2, blocks: 1, hidden: 32 }
+}
+
+/// Trains with the default settings except for these.
+pub(crate) fn train<'a, P: Problem>(
+    problem: &'a P,
+    engine: &'a CpuEngine<f32>,
+    family: &FamilySettings,
+    steps: u64,
+    batch: usize,
+) -> Posterior<'a, P, CpuEngine<f32>> {
+    let settings = TrainSettings { steps, batch, ..TrainSettings::default() };
+    Trainer::new(problem, engine, family, &settings).unwrap().run(&mut Silent).unwrap().posterior
+}
+
+pub(crate) fn check_with<P: Problem>(posterior: &mut Posterior<'_, P, CpuEngine<f32>>, draws: usize) -> Check {
+    check(posterior, &CheckSettings { draws, ..CheckSettings::default() }).unwrap()
+}
+
+/// Total variation between q(m) and probabilities by number.
+pub(crate) fn distance<P: Problem>(
+    posterior: &mut Posterior<'_, P, CpuEngine<f32>>,
+    catalogue: &Catalogue,
+    truth: &[f64],
+) -> f64 {
+    let found = posterior.model_probabilities(1).unwrap();
+    assert_eq!(found.len(), truth.len(), "all models are enumerated");
+    assert!((found.iter().map(|model| model.probability.value).sum::<f64>() - 1.0).abs() < 1e-4);
+    let off = |model: &Model, q: f64| (q - truth[catalogue.index(model).unwrap()]).abs();
+    0.5 * found.iter().map(|model| off(&model.model, model.probability.value)).sum::<f64>()
+}
+
+/// Corrected probabilities of the `count` most probable models are within three standard errors.
+pub(crate) fn assert_corrected(name: &str, check: &Check, catalogue: &Catalogue, truth: &[f64], count: usize) {
+    for model in check.correction.models.iter().take(count) {
+        let truth = truth[catalogue.index(&model.model).unwrap()];
+        let (value, se) = (model.corrected.value, model.corrected.se);
+        // Rounding in single precision shows where standard errors are tiny.
+        let allowed = 3.0 * se + 1e-4;
+        assert!((value - truth).abs() <= allowed, "{name}: {}: {value} ± {se}, truth {truth}", model.label);
+    }
+}
