@@ -13,24 +13,25 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_demo_learns_the_evidence_of_every_model() {
+fn the_demo_learns_and_corrects_the_probability_of_every_model() {
     let output = vti(&["demo", "--steps", "700", "--threads", "2"]);
     assert_eq!(output.status.code(), Some(0));
     let table = text(&output.stdout);
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines.len(), 10, "a header, eight models, a summary:\n{table}");
+    assert_eq!(lines.len(), 12, "a header, eight models, evidence, distance, verdict:\n{table}");
     for line in &lines[1..9] {
-        let cells: Vec<&str> = line.split_whitespace().collect();
-        let (evidence, bound, error): (f64, f64, f64) =
-            (cells[2].parse().unwrap(), cells[3].parse().unwrap(), cells[5].parse().unwrap());
-        // A bound from below, up to Monte Carlo error, and not far below.
-        assert!(bound < evidence + 4.0 * error + 1e-9 && bound > evidence - 0.25, "{line}");
+        // "… log evidence, its estimate ± error, π(m), q(m), corrected ± error".
+        let numbers: Vec<f64> = line.split_whitespace().filter_map(|cell| cell.parse().ok()).collect();
+        let [evidence, estimate, error, exact, learned, corrected, spread] = numbers[..] else { panic!("{line}") };
+        assert!((estimate - evidence).abs() < 4.0 * error + 2e-3, "{line}");
+        assert!((learned - exact).abs() < 0.02 && (corrected - exact).abs() < 4.0 * spread + 1e-3, "{line}");
     }
-    let distance: f64 = lines[9].rsplit(' ').next().unwrap().parse().unwrap();
-    assert!(distance < 0.05, "{}", lines[9]);
-    // Progress goes to the other stream.
+    assert!(lines[9].starts_with("log evidence:") && lines[9].ends_with("exact 0.8713"), "{}", lines[9]);
+    assert!(lines[11].starts_with("trust: k̂ = "), "{}", lines[11]);
+    // Progress goes to the other stream, and so do choices with their reasons.
     let talk = text(&output.stderr);
-    assert!(talk.contains("step    700   loss") && talk.contains("took"), "{talk}");
+    assert!(talk.contains("step    700   bound") && talk.contains("all 700 steps done"), "{talk}");
+    assert!(talk.contains("models: surrogate (8 models"), "{talk}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn draw(replicate: u64) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
 }
 
 fn strata(log_weights: &[Vec<f64>]) -> Vec<Stratum<'_>> {
-    log_weights.iter().map(|log_weights| Stratum { log_weights }).collect()
+    log_weights.iter().map(|log_weights| Stratum::new(log_weights)).collect()
 }
 
 /// Estimates of a known number: no bias beyond Monte Carlo error and a second-order term, standard errors of the right size, and
@@ -69,8 +69,8 @@ fn estimates_are_unbiased_and_their_errors_are_honest() {
 fn shares_are_ratios_of_indicators() {
     let (log_weights, _) = draw(0);
     let mut strata = strata(&log_weights);
-    strata.push(Stratum { log_weights: &[-0.3] });
-    strata.push(Stratum { log_weights: &[] });
+    strata.push(Stratum::new(&[-0.3]));
+    strata.push(Stratum::new(&[]));
     let shares = shares(&strata).unwrap();
     assert_eq!(shares.len(), 5);
     for (stratum, share) in shares.iter().enumerate() {
@@ -96,11 +96,11 @@ fn offsets_beyond_exp_change_nothing() {
 
 #[test]
 fn a_single_draw_is_worth_its_own_size() {
-    let alone = [Stratum { log_weights: &[2.0] }];
+    let alone = [Stratum::new(&[2.0])];
     assert_eq!(log_total(&alone).unwrap(), Estimate { value: 2.0, se: 1.0 });
     // But a share of everything is certain given the draws.
     assert_eq!(shares(&alone).unwrap(), [Estimate { value: 1.0, se: 0.0 }]);
-    let pair = [Stratum { log_weights: &[0.0] }, Stratum { log_weights: &[0.0] }];
+    let pair = [Stratum::new(&[0.0]), Stratum::new(&[0.0])];
     let share = shares(&pair).unwrap()[0];
     assert!((share.value - 0.5).abs() < 1e-15 && (share.se - 0.125f64.sqrt()).abs() < 1e-15);
 }
@@ -109,7 +109,7 @@ fn a_single_draw_is_worth_its_own_size() {
 fn draws_of_weight_zero_count_as_draws() {
     // Half of the draws miss: Z = 2 · 1 of 4 draws, variance 4/3 · Σ(w − ½)² = 4/3.
     let log_weights = [0.0, ZERO, 0.0, ZERO];
-    let strata = [Stratum { log_weights: &log_weights }];
+    let strata = [Stratum::new(&log_weights)];
     let total = log_total(&strata).unwrap();
     assert!((total.se - (4.0f64 / 3.0).sqrt() / 2.0).abs() < 1e-15);
     // The function is not asked where there is no weight.
@@ -119,16 +119,16 @@ fn draws_of_weight_zero_count_as_draws() {
 
 #[test]
 fn bad_draws_are_named() {
-    let good = Stratum { log_weights: &[0.0, 1.0] };
-    let bad = [good, Stratum { log_weights: &[0.0, 0.0, f64::INFINITY] }];
+    let good = Stratum::new(&[0.0, 1.0]);
+    let bad = [good, Stratum::new(&[0.0, 0.0, f64::INFINITY])];
     let expected = EstimateError::Weight { stratum: 1, draw: 2, value: f64::INFINITY };
     assert_eq!(log_total(&bad), Err(expected.clone()));
     assert_eq!(shares(&bad), Err(expected.clone()));
     assert_eq!(ratio(&bad, |_, _| 1.0), Err(expected));
-    assert!(log_total(&[Stratum { log_weights: &[f64::NAN] }]).is_err());
+    assert!(log_total(&[Stratum::new(&[f64::NAN])]).is_err());
     let error = ratio(&[good], |_, draw| if draw == 1 { f64::INFINITY } else { 0.0 }).unwrap_err();
     assert_eq!(error.to_string(), "stratum 0: the function is inf at draw 1");
-    for empty in [&[][..], &[Stratum { log_weights: &[] }], &[Stratum { log_weights: &[ZERO] }]] {
+    for empty in [&[][..], &[Stratum::new(&[])], &[Stratum::new(&[ZERO])]] {
         assert_eq!(log_total(empty), Err(EstimateError::NoWeight));
         assert_eq!(shares(empty), Err(EstimateError::NoWeight));
     }

@@ -13,7 +13,7 @@ use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
 use crate::problem::Problem;
 use crate::space::Model;
-use crate::stats::{self, Estimate, Stratum};
+use crate::stats::{self, Estimate, Smoothed, Stratum};
 
 /// Settings of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,13 +95,13 @@ pub fn check<P: Problem, E: Engine>(
     if log_weights.iter().all(|&log_weight| log_weight == f64::NEG_INFINITY) {
         return Err(CheckError::NoWeight);
     }
-    let raw = log_weights.clone();
-    let smoothed = stats::smooth(&mut log_weights)?;
-    let strata = split(&log_weights, &ends);
+    let khat = stats::smooth(&mut log_weights.clone())?.khat;
+    let tails = smooth_each(&mut log_weights, &ends)?;
+    let strata = split(&log_weights, &ends, &tails);
     let log_evidence = stats::log_total(&strata)?;
     let grouped = Groups::new(posterior, &draws, &words, &ends);
-    let correction = grouped.correct(posterior, &draws, &strata, &split(&raw, &ends), settings.leading)?;
-    let (khat, threshold) = (smoothed.khat, stats::threshold(draws.len()));
+    let correction = grouped.correct(posterior, &draws, &strata, &tails, settings.leading)?;
+    let threshold = stats::threshold(draws.len());
     let error = 0.5 * correction.models.iter().map(|model| model.corrected.se).sum::<f64>();
     Ok(Check {
         khat,
@@ -117,10 +117,20 @@ pub fn check<P: Problem, E: Engine>(
     })
 }
 
-/// The weights of each stratum.
-fn split<'a>(log_weights: &'a [f64], ends: &[usize]) -> Vec<Stratum<'a>> {
+/// Smooths the weights of each stratum, which estimates a number of its own.
+fn smooth_each(log_weights: &mut [f64], ends: &[usize]) -> Result<Vec<Smoothed>, CheckError> {
     let starts = std::iter::once(0).chain(ends.iter().copied());
-    starts.zip(ends).map(|(start, &end)| Stratum { log_weights: &log_weights[start..end] }).collect()
+    starts.zip(ends).map(|(start, &end)| Ok(stats::smooth(&mut log_weights[start..end])?)).collect()
+}
+
+/// The weights of each stratum.
+fn split<'a>(log_weights: &'a [f64], ends: &[usize], tails: &[Smoothed]) -> Vec<Stratum<'a>> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let stratum = |((start, &end), tail): ((usize, &usize), &Smoothed)| Stratum {
+        log_weights: &log_weights[start..end],
+        log_beyond: tail.log_beyond,
+    };
+    starts.zip(ends).zip(tails).map(stratum).collect()
 }
 
 /// The bound, each stratum with its probability under q.
@@ -199,7 +209,7 @@ impl Groups {
         posterior: &Posterior<'_, P, E>,
         draws: &Draws,
         strata: &[Stratum<'_>],
-        raw: &[Stratum<'_>],
+        tails: &[Smoothed],
         leading: usize,
     ) -> Result<Correction, CheckError> {
         let space = posterior.family().space();
@@ -220,13 +230,14 @@ impl Groups {
         for model in correction.models.iter_mut().take(leading) {
             let group = numbers[&model.model];
             // Evidence and k̂ of one model need draws of that model only: those of its largest stratum.
-            let largest = self.own[group].iter().copied().max_by_key(|&stratum| raw[stratum].log_weights.len());
+            let largest = self.own[group].iter().copied().max_by_key(|&stratum| strata[stratum].log_weights.len());
             if let Some(stratum) = largest {
-                let mut own = raw[stratum].log_weights.to_vec();
-                model.khat = stats::smooth(&mut own)?.khat;
-                let total = stats::log_total(&[Stratum { log_weights: &own }])?;
+                model.khat = tails[stratum].khat;
                 let log_prior = posterior.problem().log_prior(draws.word(self.starts[stratum]));
-                model.log_evidence = Some(Estimate { value: total.value - log_prior, se: total.se });
+                // A stratum whose draws all have weight 0 says nothing.
+                model.log_evidence = stats::log_total(&strata[stratum..=stratum])
+                    .ok()
+                    .map(|total| Estimate { value: total.value - log_prior, se: total.se });
             }
         }
         Ok(correction)

@@ -171,3 +171,31 @@ impl<E: Engine> ModelDistribution<E> for Autoregressive<'_, E> {
         self.control.restore(&mut state.take_state("control"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    #[test]
+    fn the_entropy_of_another_distribution_is_found_from_draws_of_this_one() {
+        // Three bits with these probabilities before and after.
+        let (before, after) = ([0.3, 0.6, 0.5], [0.35, 0.5, 0.55]);
+        let log = |p: &[f64; 3], word: &[bool; 3]| -> f64 {
+            word.iter().zip(p).map(|(&bit, p)| if bit { p.ln() } else { (1.0 - p).ln() }).sum()
+        };
+        let exact: f64 = after.iter().map(|p: &f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln()).sum();
+        let n = 40_000;
+        let words: Vec<[bool; 3]> = (0..n)
+            .map(|row| {
+                let mut stream = Stream::new(1, Purpose::Other(0), 0, row);
+                before.map(|p| stream.uniform() < p)
+            })
+            .collect();
+        let log_q: Vec<f64> = words.iter().map(|word| log(&before, word)).collect();
+        let log_q_new: Vec<f64> = words.iter().map(|word| log(&after, word)).collect();
+        let terms = log_q.iter().zip(&log_q_new).map(|(old, new)| -(new - old).exp() * new);
+        let spread = (terms.map(|term| (term - exact).powi(2)).sum::<f64>() / (n * n) as f64).sqrt();
+        assert!((entropy_by_weights(&log_q, &log_q_new) - exact).abs() < 4.0 * spread);
+    }
+}

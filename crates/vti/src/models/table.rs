@@ -196,3 +196,51 @@ impl Table {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::engine::CpuEngine;
+    use crate::random::{Purpose, Stream};
+    use crate::space::Subsets;
+
+    /// Random logits, some of them −∞, over 2¹² words: several blocks.
+    fn table() -> (Table, Vec<f64>) {
+        let mut stream = Stream::new(2, Purpose::Other(0), 0, 0);
+        let logits: Vec<f64> = (0..4096)
+            .map(|m| if m % 7 == 3 || (1024..2048).contains(&m) { f64::NEG_INFINITY } else { 2.0 * stream.normal() })
+            .collect();
+        let mut table = Table::new(Catalogue::new(&Subsets::new(12).unwrap(), 1 << 12).unwrap());
+        table.set_logits(&CpuEngine::<f64>::new(2).unwrap(), logits.iter().copied());
+        (table, logits)
+    }
+
+    #[test]
+    fn probabilities_and_entropy_follow_the_definition() {
+        let (table, logits) = table();
+        let total: f64 = logits.iter().map(|logit| logit.exp()).sum();
+        let entropy: f64 = logits.iter().map(|l| l.exp() / total).filter(|p| *p > 0.0).map(|p| -p * p.ln()).sum();
+        assert!((table.entropy() - entropy).abs() < 1e-10);
+        for (m, p) in table.probabilities().enumerate() {
+            assert!((p - logits[m].exp() / total).abs() < 1e-14 && (table.log_prob(m).exp() - p).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn draws_follow_the_probabilities_and_never_meet_what_is_impossible() {
+        let (table, logits) = table();
+        let n = 200_000;
+        let mut counts = vec![0.0; 4096];
+        for i in 0..n {
+            // A grid of uniform numbers: counts are then exact up to one.
+            counts[table.find((f64::from(i) + 0.5) / f64::from(n))] += 1.0;
+        }
+        for (m, p) in table.probabilities().enumerate() {
+            assert!((counts[m] - p * f64::from(n)).abs() <= 1.5, "{m}: {} {}", counts[m], p * f64::from(n));
+        }
+        for uniform in [0.0, f64::MIN_POSITIVE, 0.5, 1.0 - f64::EPSILON / 2.0] {
+            assert!(logits[table.find(uniform)] > f64::NEG_INFINITY);
+        }
+    }
+}

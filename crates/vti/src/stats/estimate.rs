@@ -22,6 +22,16 @@ pub struct Estimate {
 pub struct Stratum<'a> {
     /// The log of each draw's contribution to the total; −∞ for none.
     pub log_weights: &'a [f64],
+    /// The log of what draws may have missed ([`Smoothed::log_beyond`](super::Smoothed)), an error on top of their spread;
+    /// −∞ for nothing.
+    pub log_beyond: f64,
+}
+
+impl<'a> Stratum<'a> {
+    /// Draws that missed nothing.
+    pub fn new(log_weights: &'a [f64]) -> Self {
+        Self { log_weights, log_beyond: f64::NEG_INFINITY }
+    }
 }
 
 /// Draws nothing can be estimated from.
@@ -59,7 +69,7 @@ pub enum EstimateError {
 /// use vti::stats::{Stratum, log_total};
 /// // Two draws for a term near 3, two equal ones for a term of 2.
 /// let (a, b) = ([1f64.ln(), 2f64.ln()], [0.0, 0.0]);
-/// let total = log_total(&[Stratum { log_weights: &a }, Stratum { log_weights: &b }])?;
+/// let total = log_total(&[Stratum::new(&a), Stratum::new(&b)])?;
 /// assert!((total.value - 5f64.ln()).abs() < 1e-12);
 /// assert!((total.se - 1.0 / 5.0).abs() < 1e-12); // √(2/1 · (¼ + ¼)) / 5
 /// # Ok::<(), vti::stats::EstimateError>(())
@@ -80,7 +90,7 @@ pub fn log_total(strata: &[Stratum<'_>]) -> Result<Estimate, EstimateError> {
 /// use vti::stats::{Stratum, ratio};
 /// let log_weights = [0.0; 4];
 /// let indicator = [1.0, 0.0, 1.0, 1.0];
-/// let share = ratio(&[Stratum { log_weights: &log_weights }], |_, draw| indicator[draw])?;
+/// let share = ratio(&[Stratum::new(&log_weights)], |_, draw| indicator[draw])?;
 /// assert_eq!(share.value, 0.75);
 /// assert!((share.se - 0.25).abs() < 1e-12); // √(p(1 − p)/(n − 1)) for equal weights
 /// # Ok::<(), vti::stats::EstimateError>(())
@@ -89,7 +99,7 @@ pub fn ratio(strata: &[Stratum<'_>], f: impl Fn(usize, usize) -> f64) -> Result<
     let scale = log_scale(strata)?;
     let (mut total, mut weighted) = (0.0, 0.0);
     let mut draws = Vec::with_capacity(strata.len());
-    for (stratum, Stratum { log_weights }) in strata.iter().enumerate() {
+    for (stratum, Stratum { log_weights, .. }) in strata.iter().enumerate() {
         let mut pairs = Vec::with_capacity(log_weights.len());
         for (draw, log_weight) in log_weights.iter().enumerate() {
             let weight = (log_weight - scale).exp();
@@ -104,8 +114,14 @@ pub fn ratio(strata: &[Stratum<'_>], f: impl Fn(usize, usize) -> f64) -> Result<
         draws.push(pairs);
     }
     let ratio = weighted / total;
-    let variance: f64 =
-        draws.iter().map(|pairs| Sum::new(pairs.iter().map(|(weight, value)| weight * (value - ratio))).variance).sum();
+    let variance = |(pairs, stratum): (&Vec<(f64, f64)>, &Stratum<'_>)| {
+        let spread = Sum::new(pairs.iter().map(|(weight, value)| weight * (value - ratio))).variance;
+        // What was missed may be like any of the draws that were not.
+        let farthest = pairs.iter().map(|(_, value)| (value - ratio).abs()).fold(0.0, f64::max);
+        let missed = (stratum.log_beyond - scale).exp();
+        spread + if missed > 0.0 { (missed * farthest).powi(2) } else { 0.0 }
+    };
+    let variance: f64 = draws.iter().zip(strata).map(variance).sum();
     Ok(Estimate { value: ratio, se: variance.sqrt() / total })
 }
 
@@ -117,7 +133,7 @@ pub fn ratio(strata: &[Stratum<'_>], f: impl Fn(usize, usize) -> f64) -> Result<
 /// ```
 /// use vti::stats::{Stratum, shares};
 /// let (a, b) = ([3f64.ln(); 2], [1f64.ln(); 2]);
-/// let shares = shares(&[Stratum { log_weights: &a }, Stratum { log_weights: &b }])?;
+/// let shares = shares(&[Stratum::new(&a), Stratum::new(&b)])?;
 /// assert!((shares[0].value - 0.75).abs() < 1e-12 && shares[0].se < 1e-12);
 /// # Ok::<(), vti::stats::EstimateError>(())
 /// ```
@@ -154,7 +170,8 @@ struct Sum {
 
 impl Sum {
     fn of(stratum: &Stratum<'_>, scale: f64) -> Self {
-        Self::new(stratum.log_weights.iter().map(|log_weight| (log_weight - scale).exp()))
+        let sum = Self::new(stratum.log_weights.iter().map(|log_weight| (log_weight - scale).exp()));
+        Self { variance: sum.variance + (2.0 * (stratum.log_beyond - scale)).exp(), ..sum }
     }
 
     fn new(contributions: impl Iterator<Item = f64> + Clone) -> Self {
@@ -171,7 +188,7 @@ impl Sum {
 /// The largest log weight of all, after a look at every one.
 fn log_scale(strata: &[Stratum<'_>]) -> Result<f64, EstimateError> {
     let mut most = f64::NEG_INFINITY;
-    for (stratum, Stratum { log_weights }) in strata.iter().enumerate() {
+    for (stratum, Stratum { log_weights, .. }) in strata.iter().enumerate() {
         for (draw, &value) in log_weights.iter().enumerate() {
             if value.is_nan() || value == f64::INFINITY {
                 return Err(EstimateError::Weight { stratum, draw, value });

@@ -32,6 +32,13 @@ pub struct Smoothed {
     pub khat: Option<f64>,
     /// How many weights were replaced; 0 when no tail was fitted.
     pub tail: usize,
+    /// log of the weight by which the sum of draws from the fitted tail is expected to exceed the smoothed sum: what draws
+    /// beyond the largest would have brought. For this k̂ is taken to be at most 0.95: the tail of a tail without a mean has
+    /// no end, even where all weights are equal but for the last digits. −∞ when no tail was fitted.
+    ///
+    /// With k̂ below ½ it is small beside the standard error of the sum. Between ½ and 1, where weights have no variance and
+    /// the standard error says little, it is the larger of the two, and what an honest error bar must have.
+    pub log_beyond: f64,
 }
 
 impl Smoothed {
@@ -118,7 +125,7 @@ pub fn smooth(log_weights: &mut [f64]) -> Result<Smoothed, WeightError> {
     if let Some((index, &value)) = log_weights.iter().enumerate().find(|(_, w)| w.is_nan() || **w == f64::INFINITY) {
         return Err(WeightError { index, value });
     }
-    let unknown = Smoothed { khat: None, tail: 0 };
+    let unknown = Smoothed { khat: None, tail: 0, log_beyond: f64::NEG_INFINITY };
     let most = largest(log_weights);
     let draws = log_weights.len() as f64;
     let tail = (draws / 5.0).min(3.0 * draws.sqrt()).ceil() as usize;
@@ -131,7 +138,7 @@ pub fn smooth(log_weights: &mut [f64]) -> Result<Smoothed, WeightError> {
     // Below the smallest normal number an exceedance has no digits left.
     let cutoff = (log_weights[order[order.len() - 1 - tail]] - most).max(f64::MIN_POSITIVE.ln());
     if cutoff >= -EQUAL {
-        return Ok(Smoothed { khat: Some(f64::NEG_INFINITY), tail: 0 });
+        return Ok(Smoothed { khat: Some(f64::NEG_INFINITY), ..unknown });
     }
     let start = order.partition_point(|&place| log_weights[place] - most <= cutoff);
     let places = &order[start..];
@@ -146,7 +153,19 @@ pub fn smooth(log_weights: &mut [f64]) -> Result<Smoothed, WeightError> {
         let probability = (j as f64 + 0.5) / places.len() as f64;
         log_weights[place] = most + (scale + quantile(probability, khat, sigma)).ln().min(0.0);
     }
-    Ok(Smoothed { khat: Some(khat), tail: places.len() })
+    let included = places.last().map_or(0.0, |&place| (log_weights[place] - most).exp());
+    let beyond = (scale + top_mean(places.len() as f64, khat, sigma) - included).max(0.0);
+    Ok(Smoothed { khat: Some(khat), tail: places.len(), log_beyond: most + beyond.ln() })
+}
+
+/// Mean of the largest nth of a generalised Pareto distribution: n ∫ F⁻¹(1 − t) dt over t from 0 to 1/n.
+fn top_mean(n: f64, k: f64, sigma: f64) -> f64 {
+    let k = k.min(0.95);
+    if k.abs() < 1e-8 {
+        sigma * (n.ln() + 1.0)
+    } else {
+        sigma / k * (n.powf(k) / (1.0 - k) - 1.0)
+    }
 }
 
 /// The shape k and the scale σ of a generalised Pareto distribution, F(x) = 1 − (1 + kx/σ)^(−1/k), fitted to positive numbers

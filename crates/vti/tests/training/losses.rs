@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use vti::engine::CpuEngine;
 use vti::family::FamilySettings;
-use vti::problem::{self, DensityError, Problem};
+use vti::problem::{self, BatchError, DensityBatch, DensityError, Problem};
 use vti::space::{Model, OneOf, Subsets};
 use vti::train::{NotFinite, Silent, StepReport, TrainError, TrainSettings, Trainer};
 
-use crate::{families, settings};
+use crate::{bits, families, settings};
 
 /// A standard normal in each coordinate, with something wrong where `wrong` says so.
 fn faulty(wrong: impl Fn(&[u16], &[f64], &mut [f64]) -> Option<f64> + Send + Sync) -> impl Problem<Space = OneOf> {
@@ -101,4 +101,55 @@ fn fatal_errors_end_training_and_undefined_densities_do_not() {
     let error = run(&Failing(true)).unwrap_err().to_string();
     assert!(error.contains("no licence") && error.contains("{x1, x2}"), "{error}");
     assert!(run(&Failing(false)).unwrap() > 0);
+}
+
+/// The same density row by row and all at once.
+struct Batched {
+    space: Subsets,
+    all_at_once: bool,
+    calls: std::sync::atomic::AtomicUsize,
+}
+
+impl Problem for Batched {
+    type Space = Subsets;
+
+    fn space(&self) -> &Subsets {
+        &self.space
+    }
+
+    fn log_density(&self, _: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+        Ok(-0.5 * theta.iter().map(|t| t * t).sum::<f64>())
+    }
+
+    fn log_density_batch(&self, batch: &mut DensityBatch<'_>) -> Result<(), BatchError> {
+        for row in 0..batch.rows() {
+            let (model, theta, gradient) = batch.row(row);
+            assert_eq!(model.iter().map(|&bit| usize::from(bit)).sum::<usize>(), theta.len());
+            let value = if self.all_at_once {
+                self.calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+                -0.5 * theta.iter().map(|t| t * t).sum::<f64>()
+            } else {
+                self.log_density(model, theta, gradient).unwrap()
+            };
+            batch.log_density[row] = value;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_problem_may_evaluate_whole_batches() {
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let run = |all_at_once: bool| {
+        let problem = Batched { space: Subsets::new(3).unwrap(), all_at_once, calls: Default::default() };
+        let trainer = Trainer::new(&problem, &engine, &families()[0], &settings()).unwrap();
+        let mut fit = trainer.run(&mut Silent).unwrap();
+        let found = bits(&mut fit.posterior);
+        (found, problem.calls.load(std::sync::atomic::Ordering::Relaxed))
+    };
+    let ((one, none), (other, calls)) = (run(false), run(true));
+    assert_eq!((one, none), (other, 0));
+    assert_eq!(calls, 60 * 130, "every draw of every step");
 }

@@ -1,10 +1,10 @@
 //! Constrained parameters and constrained models.
 
 use vti::engine::CpuEngine;
-use vti::family::FamilySettings;
+use vti::family::{ContextSettings, FamilySettings};
 use vti::models::{AutoregressiveSettings, ModelsSettings};
 use vti::problem::{self, Constraint, Constraints, Problem};
-use vti::space::{Catalogue, ModelSpace, Subsets};
+use vti::space::{Catalogue, Dags, Model, ModelSpace, Subsets};
 
 use crate::problems::{Gaussians, normalise};
 use crate::{affine, assert_corrected, check_with, distance, distributions, train};
@@ -110,4 +110,56 @@ fn what_is_chosen_automatically_says_why() {
     let (many, why) = choices(40);
     assert_eq!(many.models, ModelsSettings::Autoregressive(AutoregressiveSettings::default()));
     assert!(why.iter().any(|line| line.contains("10^12.0 models")), "{why:?}");
+}
+
+/// Log evidence of a graph: its edges, and one pair of them.
+fn log_evidence(space: &Dags, model: &[u16]) -> f64 {
+    let mut edges = [false; 9];
+    space.adjacency(model, &mut edges);
+    let edge = |from: usize, to: usize| f64::from(u8::from(edges[3 * from + to]));
+    0.8 * edge(0, 1) - 0.5 * edge(1, 0) + 1.1 * edge(1, 2) - 0.4 * edge(2, 1) + 0.3 * edge(0, 2) + 0.6 * edge(0, 1) * edge(1, 2)
+}
+
+#[test]
+fn words_that_mean_one_graph_are_counted_together() {
+    let space = Dags::new(3, 1).unwrap();
+    let problem = problem::from_fn(space.clone(), move |model, theta, gradient| {
+        let mut log_density = log_evidence(&space, model);
+        for (t, g) in theta.iter().zip(gradient) {
+            *g = -(t - 0.5);
+            log_density += -0.5 * (t - 0.5).powi(2) - 0.5 * std::f64::consts::TAU.ln();
+        }
+        log_density
+    });
+    let space = problem.space();
+    let catalogue = Catalogue::new(space, 100).unwrap();
+    assert_eq!(catalogue.len(), 48);
+    let mut truth: std::collections::BTreeMap<Model, f64> = std::collections::BTreeMap::new();
+    for index in 0..48 {
+        let word = catalogue.model(index).unwrap();
+        let mut canonical = word.to_vec();
+        space.canonical(&mut canonical);
+        *truth.entry(canonical.into()).or_default() += log_evidence(space, &word).exp();
+    }
+    let total: f64 = truth.values().sum();
+    truth.values_mut().for_each(|value| *value /= total);
+    assert_eq!(truth.len(), 25);
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    for (name, models) in distributions() {
+        let context = ContextSettings::Features;
+        let family = FamilySettings { models, flow: affine(), context };
+        let mut posterior = train(&problem, &engine, &family, 800, 512);
+        let found = posterior.model_probabilities(1).unwrap();
+        assert_eq!(found.len(), 25, "{name}");
+        let off: f64 = found.iter().map(|model| 0.5 * (model.probability.value - truth[&model.model]).abs()).sum();
+        assert!(off < 0.02, "{name}: q is off by {off}");
+        let check = check_with(&mut posterior, 10_000);
+        for model in check.correction.models.iter().take(5) {
+            let (value, se, truth) = (model.corrected.value, model.corrected.se, truth[&model.model]);
+            assert!((value - truth).abs() < 3.0 * se + 1e-4, "{name}: {}: {value} ± {se}, {truth}", model.label);
+            let found = model.log_evidence.unwrap();
+            let exact = log_evidence(space, &model.model);
+            assert!((found.value - exact).abs() < 3.5 * found.se + 1e-3, "{name}: {found:?} {exact}");
+        }
+    }
 }
