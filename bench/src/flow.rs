@@ -7,7 +7,7 @@ use vti::engine::{CpuEngine, Engine};
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes, Workspace};
 use vti::models::{Autoregressive, AutoregressiveSettings};
 use vti::random::{Purpose, Stream};
-use vti::train::{AdamW, AdamWSettings};
+use vti::optimise::{AdamW, AdamWSettings};
 
 use crate::Options;
 use crate::peak;

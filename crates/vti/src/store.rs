@@ -5,7 +5,6 @@
 //! the sum of all bytes first; every way in which a file can be wrong has an error of its own.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -131,8 +130,8 @@ impl View for Tensor<'_> {
 pub fn write(path: &Path, content: &impl Serialize, state: &State) -> Result<(), StoreError> {
     let wrong = |reason: String| StoreError::Content { path: path.into(), reason };
     let json = serde_json::to_string(content).map_err(|error| wrong(error.to_string()))?;
-    let entry = |key: &str, value: &str| (key.to_string(), value.to_string());
-    let metadata = HashMap::from([entry(JSON, &json), entry(VERSION, &FORMAT.to_string()), entry(CHECKSUM, NO_SUM)]);
+    let entries = [(JSON, json), (VERSION, FORMAT.to_string()), (CHECKSUM, NO_SUM.to_string())];
+    let metadata = entries.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
     let arrays = state.arrays().iter().map(|(name, array)| (name.as_str(), Tensor::new(array)));
     let mut bytes = safetensors::serialize(arrays, Some(metadata)).map_err(|error| wrong(error.to_string()))?;
     let place = checksum_place(&bytes).ok_or_else(|| wrong("no place for the checksum".into()))?;
