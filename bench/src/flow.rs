@@ -1,18 +1,17 @@
 //! Flows: a whole step (forward, backward, AdamW) against the same architecture in PyTorch, and what skipping buys.
 
-use std::time::Instant;
-
 use anyhow::Result;
 use vti::engine::{CpuEngine, Engine};
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes, Workspace};
-use vti::models::{Autoregressive, AutoregressiveSettings};
-use vti::random::{Purpose, Stream};
 use vti::optimise::{AdamW, AdamWSettings};
+use vti::random::{Purpose, Stream};
 
 use crate::Options;
 use crate::peak;
 use crate::peer::Peer;
 use crate::report::{Line, Report};
+use crate::timing::{fastest, milliseconds, seconds};
+use crate::words::{self, Words};
 
 const ROWS: usize = 1024;
 
@@ -153,15 +152,16 @@ impl Running {
         let engine = &*engine;
         let mut times = Vec::with_capacity(steps);
         for _ in 0..steps {
-            let start = Instant::now();
-            work.write_z(engine, z)?;
-            flow.forward(engine, parameters, work)?;
-            work.read_theta(engine, theta, log_det)?;
-            theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
-            work.write_gradients(engine, theta, pull)?;
-            flow.backward(engine, parameters, work, gradient)?;
-            optimiser.update(engine, 1e-3, gradient, parameters);
-            times.push(start.elapsed().as_secs_f64());
+            times.push(seconds(|| {
+                work.write_z(engine, z)?;
+                flow.forward(engine, parameters, work)?;
+                work.read_theta(engine, theta, log_det)?;
+                theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
+                work.write_gradients(engine, theta, pull)?;
+                flow.backward(engine, parameters, work, gradient)?;
+                optimiser.update(engine, 1e-3, gradient, parameters);
+                Ok(())
+            })?);
         }
         Ok(times)
     }
@@ -175,19 +175,6 @@ impl Running {
 /// Waits until the peer's threads, which spin for a while after their work, have gone to sleep.
 fn pause() {
     std::thread::sleep(std::time::Duration::from_millis(300));
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn fastest(times: &[f64]) -> f64 {
-    1e3 * times.iter().copied().fold(f64::INFINITY, f64::min)
-}
-
-fn milliseconds(times: Vec<f64>) -> f64 {
-    1e3 * median(times)
 }
 
 /// Runs everything, interleaving ours and the peer's.
@@ -205,21 +192,20 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         format!("Machine's peak: {limit:.1} GFLOP/s (independent multiply-adds in registers)."),
     ];
     notes.extend(peer.as_ref().map(|peer| format!("Peer: PyTorch {}.", peer.version)));
-    let mut report = Report::new("flow", options.json, notes);
-    let wanted = |name: &str| options.only.as_ref().is_none_or(|part| name.starts_with(part.as_str()));
-    for case in cases().into_iter().filter(|case| wanted(case.name)) {
+    let mut report = Report::new("flow", options, notes);
+    for case in cases().into_iter().filter(|case| options.wants(case.name)) {
         steps(&case, options, &mut peer, limit, &mut report)?;
     }
-    if wanted("d") {
+    if options.wants("d") {
         density(options, &mut report)?;
     }
-    if wanted("share") {
+    if options.wants("share") {
         active_share(options, &mut report)?;
     }
-    if wanted("words") {
+    if options.wants("words") {
         words(options, &mut peer, &mut report)?;
     }
-    options.save.as_ref().map_or(Ok(()), |dir| report.save(dir))
+    report.save(options)
 }
 
 /// Whole steps, and how near the products come to the machine's peak.
@@ -260,12 +246,8 @@ fn density(options: &Options, report: &mut Report) -> Result<()> {
     let rounds = if options.quick { 3 } else { 15 };
     let (mut forward, mut inverse) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        let start = Instant::now();
-        flow.forward(engine, parameters, &mut work)?;
-        forward.push(start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        flow.inverse(engine, parameters, &mut work)?;
-        inverse.push(start.elapsed().as_secs_f64());
+        forward.push(seconds(|| Ok(flow.forward(engine, parameters, &mut work)?))?);
+        inverse.push(seconds(|| Ok(flow.inverse(engine, parameters, &mut work)?))?);
     }
     let (inverse, forward) = (milliseconds(inverse), milliseconds(forward));
     report.push(Line::against(
@@ -303,35 +285,23 @@ fn active_share(options: &Options, report: &mut Report) -> Result<()> {
 
 /// Words of 54 bits: each unit once, a full pass per symbol, and the peer's full passes.
 fn words(options: &Options, peer: &mut Option<Peer>, report: &mut Report) -> Result<()> {
-    let arities = [2; 54];
-    let words = Autoregressive::new(&arities, &AutoregressiveSettings { hidden: 128, blocks: 6 })?;
-    let engine = CpuEngine::<f32>::new(options.threads)?;
-    let mut parameters = engine.buffer(words.parameter_count());
-    engine.write(&words.initial_parameters(1), &mut parameters);
-    let mut work = words.workspace(&engine, ROWS);
-    let mut stream = Stream::new(1, Purpose::Models, 0, 0);
-    let uniforms: Vec<f32> = (0..ROWS * arities.len()).map(|_| stream.uniform() as f32).collect();
-    work.write_uniforms(&engine, &uniforms)?;
+    let mut words = Words::new(options.threads)?;
     if let Some(peer) = peer {
         peer.prepare("made-sample")?;
     }
     let (mut fast, mut slow, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..if options.quick { 3 } else { 9 } {
         for _ in 0..5 {
-            let start = Instant::now();
-            words.sample(&engine, &parameters, &mut work)?;
-            fast.push(start.elapsed().as_secs_f64());
+            fast.push(words.incremental()?);
         }
-        let start = Instant::now();
-        words.sample_by_full_passes(&engine, &parameters, &mut work)?;
-        slow.push(start.elapsed().as_secs_f64());
+        slow.push(words.by_full_passes()?);
         if let Some(peer) = peer {
             theirs.extend(peer.step("made-sample", 1)?);
             pause();
         }
     }
     let (fast, slow) = (milliseconds(fast), milliseconds(slow));
-    let what = "1,024 words of 54 bits, hidden 128, 6 blocks";
+    let what = words::WHAT;
     report.push(Line::against("words", &format!("{what}; peer: our full passes"), fast, Some(slow), ""))?;
     if !theirs.is_empty() {
         let theirs = Some(milliseconds(theirs));

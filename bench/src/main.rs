@@ -1,9 +1,14 @@
 //! Benchmarks: our time as a ratio to a peer's, or to the machine's limit, measured in one run.
 
+mod estimators;
 mod flow;
+mod models;
 mod peak;
 mod peer;
 mod report;
+mod scored;
+mod timing;
+mod words;
 
 use std::path::PathBuf;
 
@@ -21,6 +26,10 @@ struct Cli {
 enum Command {
     /// CoSMIC flows and word sampling against PyTorch on the same cores
     Flow(Options),
+    /// What a step of each distribution over models costs as the number of models grows
+    Models(Options),
+    /// Gradient variances and losses behind the default estimators, inputs and optimisers
+    Estimators(Options),
 }
 
 /// How to run a benchmark.
@@ -46,8 +55,17 @@ struct Options {
     save: Option<PathBuf>,
 }
 
+impl Options {
+    /// Whether a case is among those to run.
+    fn wants(&self, case: &str) -> bool {
+        self.only.as_ref().is_none_or(|part| case.starts_with(part.as_str()))
+    }
+}
+
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Flow(options) => flow::run(&options),
+        Command::Models(options) => models::run(&options),
+        Command::Estimators(options) => estimators::run(&options),
     }
 }

@@ -1,11 +1,12 @@
 //! What a benchmark prints and saves.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+
+use crate::Options;
 
 /// One measured case.
 #[derive(Clone, Debug, Serialize)]
@@ -54,7 +55,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(name: &'static str, json: bool, notes: Vec<String>) -> Self {
+    pub(crate) fn new(name: &'static str, options: &Options, notes: Vec<String>) -> Self {
+        let json = options.json;
         if !json {
             notes.iter().for_each(|note| print_line(note));
             print_line(&header());
@@ -68,8 +70,9 @@ impl Report {
         Ok(())
     }
 
-    /// Writes `DIR/DATE-NAME.md` and `.jsonl`.
-    pub(crate) fn save(&self, dir: &Path) -> Result<()> {
+    /// Writes `DIR/DATE-NAME.md` and `.jsonl`, where they are wanted.
+    pub(crate) fn save(&self, options: &Options) -> Result<()> {
+        let Some(dir) = &options.save else { return Ok(()) };
         std::fs::create_dir_all(dir).with_context(|| format!("could not create {}", dir.display()))?;
         let stem = dir.join(format!("{}-{}", today(), self.name));
         let mut text = format!("# {}, {}\n\n", self.name, today());
@@ -111,14 +114,21 @@ fn header() -> String {
 
 fn row(line: &Line) -> String {
     let Line { case, what, ours, peer, limit, fastest, unit, ratio, target } = line;
-    let other = peer.or(*limit).map_or(String::new(), |value| format!("{value:.3}"));
-    let ratio = ratio.map_or(String::new(), |ratio| format!("{ratio:.3}"));
+    let other = peer.or(*limit).map_or(String::new(), number);
+    let ratio = ratio.map_or(String::new(), number);
     let fastest = fastest.map_or(String::new(), |(ours, peer)| {
         let peer = peer.map_or(String::new(), |peer| format!(", {peer:.3}"));
         format!(" (fastest {ours:.3}{peer})")
     });
     let what = format!("{what}, {unit}{fastest}");
-    format!("| {case:<14} | {what:<88} | {ours:>9.3} | {other:>12} | {ratio:>7} | {target:<8} |")
+    let ours = number(*ours);
+    format!("| {case:<14} | {what:<88} | {ours:>9} | {other:>12} | {ratio:>7} | {target:<8} |")
+}
+
+/// Three digits after the point, or an exponent where they would not show.
+fn number(value: f64) -> String {
+    let small = value != 0.0 && value.abs() < 0.01;
+    if small || value.abs() >= 1e5 { format!("{value:.2e}") } else { format!("{value:.3}") }
 }
 
 /// The date, as in 2026-11-15, by the civil calendar from days since 1970-01-01 (Howard Hinnant's algorithm).

@@ -31,8 +31,25 @@ impl Default for Baseline {
 }
 
 /// A baseline and its state.
+///
+/// ```
+/// use vti::models::{Baseline, ControlVariate, ScoredBatch};
+/// let (log_h, zeros) = ([1.0, 3.0], [0.0; 2]);
+/// let batch = ScoredBatch {
+///     words: &[0, 1],
+///     log_q: &zeros,
+///     log_prior: &zeros,
+///     log_h: &log_h,
+///     kept: &[true; 2],
+///     pace: 1.0,
+///     information_limit: 1.0,
+/// };
+/// let mut control = ControlVariate::new(&Baseline::LeaveOneOut {})?;
+/// assert_eq!(control.weights(&batch), [-1.0, 1.0]);
+/// # Ok::<(), vti::optimise::SettingError>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(super) struct ControlVariate {
+pub struct ControlVariate {
     settings: Baseline,
     /// μ̃, the biased running mean.
     mean: f64,
@@ -42,7 +59,8 @@ pub(super) struct ControlVariate {
 }
 
 impl ControlVariate {
-    pub(super) fn new(settings: &Baseline) -> Result<Self, SettingError> {
+    /// A baseline that has seen nothing yet.
+    pub fn new(settings: &Baseline) -> Result<Self, SettingError> {
         if let Baseline::RunningMean { decay } = *settings {
             SettingError::check("decay", decay, (0.0..1.0).contains(&decay), "at least 0 and below 1")?;
         }
@@ -50,7 +68,7 @@ impl ControlVariate {
     }
 
     /// For each row, what multiplies `∇ log q(m)` in the gradient of the mean loss; 0 for rows that are not kept.
-    pub(super) fn weights(&mut self, batch: &ScoredBatch<'_>) -> &[f64] {
+    pub fn weights(&mut self, batch: &ScoredBatch<'_>) -> &[f64] {
         let (count, sum) = batch.losses().flatten().fold((0.0, 0.0), |(count, sum), loss| (count + 1.0, sum + loss));
         let mean = if count > 0.0 { sum / count } else { 0.0 };
         let (center, share) = match self.settings {

@@ -19,7 +19,7 @@ mod word_workspace;
 mod words;
 
 pub use autoregressive::Autoregressive;
-pub use baseline::Baseline;
+pub use baseline::{Baseline, ControlVariate};
 pub use categorical::Categorical;
 pub use choose::{
     AutoregressiveSettings, CategoricalSettings, Chosen, LearningSettings, ModelsError, ModelsSettings, build,

@@ -1,0 +1,39 @@
+//! A distribution over models that learns a known target, without a flow.
+
+use anyhow::Result;
+use vti::engine::CpuEngine;
+use vti::models::{Draw, ModelsSettings, build};
+use vti::random::{Purpose, Stream};
+use vti::space::ModelSpace;
+
+use crate::scored::{Models, Scored, information_limit, pace};
+
+/// What is learned, and how long.
+pub(crate) struct Task<'a> {
+    pub(crate) space: &'a dyn ModelSpace,
+    /// `log p(m, y)` up to a constant.
+    pub(crate) log_target: &'a dyn Fn(&[u16]) -> f64,
+    /// Standard deviation of what is seen of it, in nats.
+    pub(crate) noise: f64,
+    pub(crate) rows: usize,
+    pub(crate) steps: u64,
+}
+
+impl<'a> Task<'a> {
+    /// The distribution after all steps.
+    pub(crate) fn learn(&self, engine: &CpuEngine<f32>, settings: &ModelsSettings, seed: u64) -> Result<Models<'a>> {
+        let Self { space, log_target, noise, rows, steps } = *self;
+        let mut models: Models<'a> = build(engine, space, |_| -space.log_count(), settings, rows, seed)?.models;
+        let mut batch = Scored::new(space, rows);
+        let limit = information_limit(space, steps);
+        for step in 0..steps {
+            batch.draw(engine, &mut models, Draw { seed, purpose: Purpose::Models, step });
+            batch.score(|row, word| {
+                let error = noise * Stream::new(seed, Purpose::Reference, step, row as u64).normal();
+                error - log_target(word)
+            });
+            models.update(engine, &batch.batch(pace(step, steps), limit));
+        }
+        Ok(models)
+    }
+}
