@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vti::engine::{CpuEngine, Engine};
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, LayerSettings, Passes};
-use vti::random::{Purpose, Stream};
 use vti::optimise::{AdamW, AdamWSettings};
+use vti::random::{Purpose, Stream};
 
 struct Counting;
 

@@ -246,24 +246,19 @@ impl Groups {
     /// Shares of the groups. Most groups are one stratum each, for which there is a fast way.
     fn shares(&self, strata: &[Stratum<'_>]) -> Result<Vec<Estimate>, CheckError> {
         let by_stratum = stats::shares(strata)?;
-        let mut shares = Vec::with_capacity(self.models.len());
-        // Strata of all groups that also appear in the stratum of the rest: these need the long way.
+        // A model that also turns up outside its own stratum needs the long way.
         let mut mixed = vec![false; self.models.len()];
         for (stratum, &start) in self.starts.iter().enumerate() {
-            let end = start + strata[stratum].log_weights.len();
-            for row in start..end {
-                let group = self.of_draw[row];
+            for &group in &self.of_draw[start..start + strata[stratum].log_weights.len()] {
                 mixed[group] |= self.own[group] != [stratum];
             }
         }
-        for group in 0..self.models.len() {
-            shares.push(match self.own[group][..] {
-                [stratum] if !mixed[group] => by_stratum[stratum],
-                _ => stats::ratio(strata, |stratum, draw| {
-                    f64::from(u8::from(self.of_draw[self.starts[stratum] + draw] == group))
-                })?,
-            });
-        }
-        Ok(shares)
+        let share = |(group, (own, mixed)): (usize, (&Vec<usize>, bool))| match own[..] {
+            [stratum] if !mixed => Ok(by_stratum[stratum]),
+            _ => Ok(stats::ratio(strata, |stratum, draw| {
+                f64::from(u8::from(self.of_draw[self.starts[stratum] + draw] == group))
+            })?),
+        };
+        self.own.iter().zip(mixed).enumerate().map(share).collect()
     }
 }

@@ -41,7 +41,7 @@ impl Verdict {
             );
             return Self { kind: VerdictKind::DoNotTrust, text };
         }
-        Self::of_distance(format!("{shown} is below {threshold:.2}"), distance, error)
+        Self::of_distance(&format!("{shown} is below {threshold:.2}"), distance, error)
     }
 
     /// By chains: R̂ and the effective sample size, then the distance.
@@ -54,10 +54,10 @@ impl Verdict {
             );
             return Self { kind: VerdictKind::DoNotTrust, text };
         }
-        Self::of_distance(shown, distance, error)
+        Self::of_distance(&shown, distance, error)
     }
 
-    fn of_distance(shown: String, distance: f64, error: f64) -> Self {
+    fn of_distance(shown: &str, distance: f64, error: f64) -> Self {
         // Standard errors alone make some distance.
         if distance <= SMALL + 2.0 * error {
             let text = format!("trust: {shown}, and correcting q moves the model probabilities by {distance:.3} only");

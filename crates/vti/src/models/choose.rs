@@ -66,7 +66,7 @@ pub struct CategoricalSettings {
 
 impl Default for CategoricalSettings {
     fn default() -> Self {
-        Self { learning: LearningSettings::new(0.1) }
+        Self { learning: LearningSettings::new(0.2) }
     }
 }
 

@@ -8,8 +8,11 @@ use crate::state::{State, StateError};
 use super::Draw;
 use super::descent::SMALLEST;
 
-/// Words per block: a draw finds its block first and then its word.
-const BLOCK: usize = 1024;
+/// Words per block: a draw finds its block by bisection and then its word by looking at each.
+const BLOCK: usize = 64;
+
+/// Blocks per task.
+const TOGETHER: usize = 256;
 
 /// `q(m) ∝ exp(logit_m)` over all words of a catalogue.
 pub(super) struct Table {
@@ -19,41 +22,48 @@ pub(super) struct Table {
     weights: Vec<f64>,
     /// Sum of the weights before each block, and of all at the end.
     before: Vec<f64>,
+    sums: Vec<Sums>,
     log_total: f64,
     entropy: f64,
 }
 
-/// Weights of one block of logits.
+/// Weights of some blocks of logits.
 struct Weigh<'a> {
     top: f64,
     logits: &'a [f64],
     weights: &'a mut [f64],
+    sums: &'a mut [Sums],
+}
+
+/// Σ weights and Σ weights · (logit − top) of a block.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    weights: f64,
+    energy: f64,
 }
 
 impl Kernel<f64> for Weigh<'_> {
-    /// Σ weights, and Σ weights · (logit − top).
-    type Output = (f64, f64);
+    type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector<f64>>(self) -> (f64, f64) {
-        let Self { top, logits, weights } = self;
-        let (mut total, mut energy) = ([0.0; 8], [0.0; 8]);
-        for (weights, logits) in weights.chunks_mut(8).zip(logits.chunks(8)) {
-            for (lane, (weight, &logit)) in weights.iter_mut().zip(logits).enumerate() {
-                let possible = logit > f64::NEG_INFINITY;
-                let below = if possible { logit - top } else { 0.0 };
-                let value = if possible { Real::exp(below) } else { 0.0 };
-                *weight = value;
-                total[lane] += value;
-                energy[lane] += value * below;
+    fn run<V: Vector<f64>>(self) {
+        let Self { top, logits, weights, sums } = self;
+        for ((weights, logits), sums) in weights.chunks_mut(BLOCK).zip(logits.chunks(BLOCK)).zip(sums) {
+            let (mut total, mut energy) = ([0.0; 8], [0.0; 8]);
+            for (weights, logits) in weights.chunks_mut(8).zip(logits.chunks(8)) {
+                for (lane, (weight, &logit)) in weights.iter_mut().zip(logits).enumerate() {
+                    let possible = logit > f64::NEG_INFINITY;
+                    let below = if possible { logit - top } else { 0.0 };
+                    let value = if possible { Real::exp(below) } else { 0.0 };
+                    *weight = value;
+                    total[lane] += value;
+                    energy[lane] += value * below;
+                }
             }
+            *sums = Sums { weights: total.iter().sum(), energy: energy.iter().sum() };
         }
-        (total.iter().sum(), energy.iter().sum())
     }
 }
-
-/// A block while it is weighed: logits, weights and both sums.
-type Task<'a> = (&'a [f64], &'a mut [f64], (f64, f64));
 
 impl Table {
     /// All words equally likely.
@@ -65,6 +75,7 @@ impl Table {
             logits: vec![0.0; count],
             weights: vec![1.0; count],
             before,
+            sums: Vec::new(),
             log_total: uniform(count),
             entropy: uniform(count),
             catalogue,
@@ -95,21 +106,19 @@ impl Table {
         self.logits.iter_mut().zip(logits).for_each(|(to, logit)| *to = logit);
         let top = self.logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let instructions = Instructions::detect();
-        let parts = self.logits.chunks(BLOCK).zip(self.weights.chunks_mut(BLOCK));
-        let mut tasks: Vec<Task<'_>> = parts.map(|(logits, weights)| (logits, weights, (0.0, 0.0))).collect();
-        let weigh = |task: &mut Task<'_>| {
-            task.2 = instructions.run(Weigh { top, logits: task.0, weights: task.1 });
-        };
-        if tasks.len() > 4 {
-            engine.for_each_lane(&mut tasks, |_, task| weigh(task));
-        } else {
-            tasks.iter_mut().for_each(weigh);
-        }
+        self.sums.resize(self.before.len() - 1, Sums::default());
+        let words = BLOCK * TOGETHER;
+        let parts = self.logits.chunks(words).zip(self.weights.chunks_mut(words)).zip(self.sums.chunks_mut(TOGETHER));
+        let mut tasks: Vec<Weigh<'_>> =
+            parts.map(|((logits, weights), sums)| Weigh { top, logits, weights, sums }).collect();
+        engine.for_each_lane(&mut tasks, |_, Weigh { top, logits, weights, sums }| {
+            instructions.run(Weigh { top: *top, logits, weights, sums });
+        });
         let (mut total, mut energy) = (0.0, 0.0);
-        for (before, (_, _, (weight, part))) in self.before.iter_mut().zip(&tasks) {
+        for (before, sums) in self.before.iter_mut().zip(&self.sums) {
             *before = total;
-            total += weight;
-            energy += part;
+            total += sums.weights;
+            energy += sums.energy;
         }
         if let Some(last) = self.before.last_mut() {
             *last = total;

@@ -161,11 +161,7 @@ pub fn smooth(log_weights: &mut [f64]) -> Result<Smoothed, WeightError> {
 /// Mean of the largest nth of a generalised Pareto distribution: n ∫ F⁻¹(1 − t) dt over t from 0 to 1/n.
 fn top_mean(n: f64, k: f64, sigma: f64) -> f64 {
     let k = k.min(0.95);
-    if k.abs() < 1e-8 {
-        sigma * (n.ln() + 1.0)
-    } else {
-        sigma / k * (n.powf(k) / (1.0 - k) - 1.0)
-    }
+    if k.abs() < 1e-8 { sigma * (n.ln() + 1.0) } else { sigma / k * (n.powf(k) / (1.0 - k) - 1.0) }
 }
 
 /// The shape k and the scale σ of a generalised Pareto distribution, F(x) = 1 − (1 + kx/σ)^(−1/k), fitted to positive numbers

@@ -117,7 +117,9 @@ fn log_evidence(space: &Dags, model: &[u16]) -> f64 {
     let mut edges = [false; 9];
     space.adjacency(model, &mut edges);
     let edge = |from: usize, to: usize| f64::from(u8::from(edges[3 * from + to]));
-    0.8 * edge(0, 1) - 0.5 * edge(1, 0) + 1.1 * edge(1, 2) - 0.4 * edge(2, 1) + 0.3 * edge(0, 2) + 0.6 * edge(0, 1) * edge(1, 2)
+    0.8 * edge(0, 1) - 0.5 * edge(1, 0) + 1.1 * edge(1, 2) - 0.4 * edge(2, 1)
+        + 0.3 * edge(0, 2)
+        + 0.6 * edge(0, 1) * edge(1, 2)
 }
 
 #[test]

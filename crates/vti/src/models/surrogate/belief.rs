@@ -231,9 +231,8 @@ mod tests {
             system[i].iter_mut().for_each(|x| *x /= pivot);
             for j in (0..n).filter(|&j| j != i) {
                 let factor = system[j][i];
-                for c in 0..n + 1 + count {
-                    system[j][c] -= factor * system[i][c];
-                }
+                let pivot = system[i].clone();
+                system[j].iter_mut().zip(pivot).for_each(|(x, pivot)| *x -= factor * pivot);
             }
         }
         let new_mean = (0..count).map(|m| mean[m] + (0..n).map(|i| k(rows[i].0, m) * system[i][n]).sum::<f64>());
