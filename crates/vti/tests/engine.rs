@@ -4,8 +4,8 @@
 
 use vti::engine::cpu::simd::Instructions;
 use vti::engine::{
-    Activation, CpuEngine, Engine, InputGradient, Linear, Output, Placement, Reach, Real, RowPlan, Staircase, Table,
-    TableGradient,
+    Activation, CpuEngine, Engine, Group, InputGradient, Linear, Output, Part, Placement, Reach, Real, Residual,
+    ResidualUnits, RowPlan, Staircase, Table, TableGradient,
 };
 use vti::random::{Purpose, Stream};
 
@@ -289,6 +289,135 @@ fn reversal_is_its_own_inverse_and_leaves_inactive_coordinates() {
             let place = row * 4 + i;
             assert_eq!(reversed[place], if i < dim { values[row * 4 + dim - 1 - i] } else { -1.0 });
             assert_eq!(back[place], if i < dim { values[place] } else { -1.0 });
+        }
+    }
+}
+
+/// A residual network over `variables` of so many inputs, units and outputs each.
+struct Network {
+    inputs: Vec<u32>,
+    units: Vec<u32>,
+    outputs: Vec<u32>,
+    initial: Linear,
+    blocks: Vec<[Linear; 2]>,
+    output: Linear,
+    parameters: Vec<f64>,
+}
+
+impl Network {
+    fn new(stream: &mut Stream, blocks: usize) -> Self {
+        let variables = 2 + stream.below(9) as usize;
+        let mut ends = |least: u64, most: u64| -> Vec<u32> {
+            let mut end = 0;
+            let mut next = || {
+                end += (least + stream.below(most - least)) as u32;
+                end
+            };
+            std::iter::once(0).chain((0..variables).map(|_| next())).collect()
+        };
+        // Some variables have no units; some have more than a register block holds.
+        let (inputs, units, outputs) = (ends(1, 4), ends(0, 9), ends(1, 8));
+        let mut len = 0;
+        let mut map = |to: &[u32], from: &[u32], known: usize| {
+            let prefix = (0..variables).flat_map(|v| vec![from[v + known]; (to[v + 1] - to[v]) as usize]).collect();
+            let stairs = Staircase::new(prefix, from[variables] as usize);
+            Linear::allocate(&mut len, stairs, Reach::new(to.to_vec()), Reach::new(from.to_vec()))
+        };
+        let initial = map(&units, &inputs, 0);
+        let blocks = (0..blocks).map(|_| [map(&units, &units, 1), map(&units, &units, 1)]).collect();
+        let output = map(&outputs, &units, 1);
+        let mut parameters: Vec<f64> = (0..len).map(|_| 0.4 * stream.normal()).collect();
+        let mut network = Self { inputs, units, outputs, initial, blocks, output, parameters: Vec::new() };
+        for linear in network.blocks.iter().flatten().chain([&network.initial, &network.output]) {
+            let (stairs, columns) = (linear.stairs(), linear.stairs().inputs());
+            for row in 0..stairs.outputs() {
+                parameters[linear.weight() + row * columns..][stairs.prefix(row)..columns].fill(0.0);
+            }
+        }
+        network.parameters = parameters;
+        network
+    }
+}
+
+/// Outputs of a network, whole or variable by variable in groups of `per_group` variables.
+fn residual<T: Real>(
+    network: &Network,
+    instructions: Instructions,
+    (dims, seed): (&[u32], u64),
+    per_group: Option<usize>,
+) -> Vec<u64> {
+    let engine = CpuEngine::<T>::single().with_instructions(instructions);
+    let (count, variables) = (dims.len(), network.inputs.len() - 1);
+    let last = |ends: &[u32]| ends[variables] as usize;
+    let (inputs, units, outputs) = (last(&network.inputs), last(&network.units), last(&network.outputs));
+    let (order, zeros): (Vec<u32>, _) = ((0..count as u32).collect(), vec![0; count]);
+    let plan =
+        RowPlan { order: &order, dims, contexts: &zeros, slots: &zeros, active: &[], starts: &[], needs_active: false };
+    let mut rows = engine.rows(count, variables);
+    engine.set_rows(&mut rows, plan);
+    let mut parameters = engine.buffer(network.parameters.len());
+    engine.write(&convert::<T>(&network.parameters), &mut parameters);
+    let mut stream = Stream::new(seed, Purpose::Other(3), 0, 0);
+    let in_context = seed.is_multiple_of(2);
+    let x: Vec<f64> = (0..count * inputs).map(|_| stream.normal()).collect();
+    // Nothing may be read before it is known: without a context, units start as NaN.
+    let mut start = |known: bool| -> Vec<f64> {
+        (0..count * units).map(|_| if known { stream.normal() } else { f64::NAN }).collect()
+    };
+    let blocks = 0..network.blocks.len();
+    let mut hidden = load(&engine, &rows, &start(in_context), count);
+    let mut inner: Vec<_> = blocks.clone().map(|_| load(&engine, &rows, &start(in_context), count)).collect();
+    let mut activated: Vec<_> = blocks.map(|_| load(&engine, &rows, &start(false), count)).collect();
+    let mut output = engine.matrix(outputs, count);
+    let range = |ends: &[u32], from: usize, to: usize| ends[from] as usize..ends[to] as usize;
+    let group = |variable: usize, size: usize| {
+        let (from, to) = (variable / size * size, variables.min((variable / size + 1) * size));
+        let (units, outputs) = (range(&network.units, from, to), range(&network.outputs, from, to));
+        Group { units, outputs, known_inputs: network.inputs[from] as usize }
+    };
+    let groups: Vec<_> = per_group.iter().flat_map(|&size| (0..variables).map(move |v| group(v, size))).collect();
+    let most = groups.iter().map(|group| group.sums(network.blocks.len())).max();
+    let mut sums = engine.matrix(most.unwrap_or(0), count);
+    let net = Residual { initial: &network.initial, blocks: &network.blocks, output: &network.output, in_context };
+    let whole = [Part { units: 0..units, outputs: 0..outputs, group: None }];
+    let part = |(variable, group)| Part {
+        units: range(&network.units, variable, variable + 1),
+        outputs: range(&network.outputs, variable, variable + 1),
+        group: Some(group),
+    };
+    let parts: Vec<_> = groups.iter().enumerate().map(part).collect();
+    let parts = if parts.is_empty() { &whole[..] } else { &parts };
+    for (variable, part) in parts.iter().enumerate() {
+        let known = if part.group.is_some() { network.inputs[variable] as usize } else { inputs };
+        let x: Vec<f64> = x.iter().enumerate().map(|(i, &x)| if i % inputs < known { x } else { f64::NAN }).collect();
+        let (hidden, output) = (&mut hidden, &mut output);
+        let input = &load(&engine, &rows, &x, count);
+        let (activated, inner, sums) = (&mut activated[..], &mut inner[..], &mut sums);
+        let values = ResidualUnits { input, hidden, activated, inner, output, sums };
+        engine.residual(&net, &parameters, &rows, part, values);
+    }
+    let mut found = vec![T::ZERO; count * outputs];
+    engine.export(&rows, &output, Placement::Whole { stride: outputs, first: 0 }, &mut found);
+    let needed = found.chunks(outputs).zip(dims).flat_map(|(row, &dim)| &row[..network.outputs[dim as usize] as usize]);
+    needed.map(|y| y.to_f64().to_bits()).collect()
+}
+
+#[test]
+fn residual_networks_give_the_same_bits_whole_and_in_groups() {
+    for seed in 0..24 {
+        let mut stream = Stream::new(seed, Purpose::Other(2), 0, 0);
+        let network = Network::new(&mut stream, (seed % 4) as usize);
+        let variables = network.inputs.len() as u64 - 1;
+        let mut dims: Vec<u32> = (0..100).map(|_| stream.below(variables + 1) as u32).collect();
+        dims.sort_by_key(|&dim| std::cmp::Reverse(dim));
+        for instructions in Instructions::available() {
+            for size in [1, 2, 5] {
+                let double = |per_group| residual::<f64>(&network, instructions, (&dims, seed), per_group);
+                assert_eq!(double(None), double(Some(size)), "seed {seed}, {instructions:?}");
+                let single = |per_group| residual::<f32>(&network, instructions, (&dims, seed), per_group);
+                assert_eq!(single(None), single(Some(size)), "seed {seed}, {instructions:?}");
+                assert!(single(None).iter().all(|&bits| f64::from_bits(bits).is_finite()));
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod cpu;
 mod error;
 mod linear;
 mod real;
+mod residual;
 mod transform;
 
 use std::ops::Range;
@@ -24,6 +25,7 @@ pub use cpu::CpuEngine;
 pub use error::ShortSlice;
 pub use linear::{Linear, Reach, Staircase};
 pub use real::Real;
+pub use residual::{Group, Part, Residual, ResidualUnits};
 pub use transform::{Scale, Spline, Transform};
 
 /// Buffers and batched operations in one precision on one device.
@@ -83,6 +85,18 @@ pub trait Engine: Send + Sync {
         units: Range<usize>,
         output: Output<'_, Self::Matrix>,
     );
+    /// The units of a residual network that `part` names: bit for bit what one [`Engine::product`] per map gives, which is
+    /// how it is done unless an engine knows better.
+    fn residual(
+        &self,
+        net: &Residual<'_>,
+        parameters: &Self::Buffer,
+        rows: &Self::Rows,
+        part: &Part<'_>,
+        values: ResidualUnits<'_, Self::Matrix>,
+    ) {
+        net.by_products(self, parameters, rows, part, values);
+    }
     /// `dx = Wᵀ dy` for the inputs in `units`.
     fn product_input_gradient(
         &self,

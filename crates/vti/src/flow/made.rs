@@ -14,13 +14,13 @@
 //! **Incremental evaluation.** Once the first g variables are known, the units of degree g can be computed, and after them
 //! ρ_g: each unit once, so that finding all variables one after another ([`Made::step`]) costs as much arithmetic as one
 //! pass over known variables, with the same bits. The density direction of a flow and the sampling of words of symbols
-//! both rest on it.
+//! both rest on it. Variables of few units go in [`Group`]s, for which engines may sum ahead what earlier units contribute.
 
 use std::ops::Range;
 
 use super::context::{ContextCall, Encoded, Projection};
 use super::parameters::{Initialise, Layout};
-use crate::engine::{Activation, Engine, InputGradient, Linear, Output, Reach, Staircase};
+use crate::engine::{Engine, Group, InputGradient, Linear, Part, Reach, Residual, ResidualUnits, Staircase};
 
 /// The shape of a conditioner.
 #[derive(Clone, Debug)]
@@ -48,17 +48,27 @@ pub(crate) struct Made {
     /// Inputs and outputs of each variable.
     variable_inputs: Vec<Range<usize>>,
     variable_outputs: Vec<Range<usize>>,
+    /// The run of variables of few units each to which a variable belongs; none where it stands alone.
+    groups: Box<[Option<Group>]>,
     hidden: usize,
 }
 
-/// Activations of a [`Made`] on a batch.
-pub(crate) struct MadeTape<E: Engine> {
+/// Hidden units of a [`Made`] on a batch.
+pub(crate) struct MadeUnits<E: Engine> {
     /// The residual stream h; after the pass, its last value.
     hidden: E::Matrix,
     /// relu(h) before each block.
     activated: Vec<E::Matrix>,
     /// relu(W₁ …) inside each block.
     inner: Vec<E::Matrix>,
+    /// Of the group of variables that [`Made::step`] is in.
+    sums: E::Matrix,
+}
+
+/// Activations of a [`Made`] on a batch.
+pub(crate) struct MadeTape<E: Engine> {
+    /// What a backward pass needs, and otherwise nobody after ρ is known.
+    pub(crate) units: MadeUnits<E>,
     /// ρ, overwritten by dρ in the backward pass.
     pub(crate) rho: E::Matrix,
     /// Computed tables of the injections, where they are computed.
@@ -101,6 +111,29 @@ fn ranges(lengths: &[usize]) -> Vec<Range<usize>> {
         Some(*end - len..*end)
     });
     ends.collect()
+}
+
+/// The group of each variable for [`Made::step`].
+fn groups(degree_units: &[Range<usize>], inputs: &[Range<usize>], outputs: &[Range<usize>]) -> Box<[Option<Group>]> {
+    // Enough units to make a large product of what is known, few enough for little to remain; and not too many sums.
+    const UNITS: usize = 12;
+    const OUTPUTS: usize = 96;
+    let (mut groups, mut first) = (Vec::with_capacity(outputs.len()), 0);
+    while first < outputs.len() {
+        let fits = |last: &usize| {
+            let units = degree_units[*last].end - degree_units[first].start;
+            units <= UNITS && outputs[*last].end - outputs[first].start <= OUTPUTS
+        };
+        let last = (first..outputs.len()).take_while(fits).last().unwrap_or(first);
+        let group = (last > first).then(|| Group {
+            units: degree_units[first].start..degree_units[last].end,
+            outputs: outputs[first].start..outputs[last].end,
+            known_inputs: inputs[first].start,
+        });
+        groups.resize(last + 1, group);
+        first = last + 1;
+    }
+    groups.into()
 }
 
 impl Made {
@@ -154,7 +187,8 @@ impl Made {
         };
         let injections = if context.is_constant() { 0 } else { shape.blocks + 1 };
         let injections = (0..injections).map(injection).collect();
-        Self { initial, blocks, output, injections, degree_units, variable_inputs, variable_outputs, hidden }
+        let groups = groups(&degree_units, &variable_inputs, &variable_outputs);
+        Self { initial, blocks, output, injections, degree_units, variable_inputs, variable_outputs, groups, hidden }
     }
 
     pub(crate) fn inputs(&self, variable: usize) -> Range<usize> {
@@ -181,15 +215,35 @@ impl Made {
     }
 
     pub(crate) fn tape<E: Engine>(&self, engine: &E, rows: usize, contexts: usize, training: bool) -> MadeTape<E> {
-        let hidden = || engine.matrix(self.hidden, rows);
+        self.tape_with(self.units(engine, rows), engine, rows, contexts, training)
+    }
+
+    /// A tape whose hidden units are given; those for 0 rows are to be replaced before a pass.
+    pub(crate) fn tape_with<E: Engine>(
+        &self,
+        units: MadeUnits<E>,
+        engine: &E,
+        rows: usize,
+        contexts: usize,
+        training: bool,
+    ) -> MadeTape<E> {
         let tables = || self.injections.iter().map(|projection| projection.tape(engine, contexts)).collect();
         MadeTape {
-            hidden: hidden(),
-            activated: self.blocks.iter().map(|_| hidden()).collect(),
-            inner: self.blocks.iter().map(|_| hidden()).collect(),
+            units,
             rho: engine.matrix(self.output.stairs.outputs(), rows),
             tables: tables(),
             table_gradients: if training { tables() } else { Vec::new() },
+        }
+    }
+
+    pub(crate) fn units<E: Engine>(&self, engine: &E, rows: usize) -> MadeUnits<E> {
+        let hidden = || engine.matrix(self.hidden, rows);
+        let sums = self.groups.iter().flatten().map(|group| group.sums(self.blocks.len())).max();
+        MadeUnits {
+            hidden: hidden(),
+            activated: self.blocks.iter().map(|_| hidden()).collect(),
+            inner: self.blocks.iter().map(|_| hidden()).collect(),
+            sums: engine.matrix(sums.unwrap_or(0), rows),
         }
     }
 
@@ -230,12 +284,13 @@ impl Made {
 
     /// All units for known inputs `x`; [`Made::begin`] comes first, and again before another call if there is a context.
     pub(crate) fn evaluate<E: Engine>(&self, call: &RowCall<'_, E>, x: &E::Matrix, tape: &mut MadeTape<E>) {
-        self.pass(call, x, 0..self.hidden, 0..self.output.stairs.outputs(), tape);
+        let part = Part { units: 0..self.hidden, outputs: 0..self.output.stairs.outputs(), group: None };
+        self.pass(call, x, &part, tape);
     }
 
     /// Looks the contexts up: the first thing in either direction.
     pub(crate) fn begin<E: Engine>(&self, call: &RowCall<'_, E>, context: &ContextCall<'_, E>, tape: &mut MadeTape<E>) {
-        let MadeTape { hidden, inner, tables, .. } = tape;
+        let MadeTape { units: MadeUnits { hidden, inner, .. }, tables, .. } = tape;
         let places = std::iter::once(hidden).chain(inner);
         for ((projection, table), to) in self.injections.iter().zip(tables).zip(places) {
             projection.forward(context, table);
@@ -252,35 +307,24 @@ impl Made {
         variable: usize,
         tape: &mut MadeTape<E>,
     ) {
-        let units = self.degree_units[variable].clone();
-        self.pass(call, x, units, self.variable_outputs[variable].clone(), tape);
+        let part = Part {
+            units: self.degree_units[variable].clone(),
+            outputs: self.variable_outputs[variable].clone(),
+            group: self.groups[variable].as_ref(),
+        };
+        self.pass(call, x, &part, tape);
     }
 
-    fn pass<E: Engine>(
-        &self,
-        call: &RowCall<'_, E>,
-        x: &E::Matrix,
-        units: Range<usize>,
-        outputs: Range<usize>,
-        tape: &mut MadeTape<E>,
-    ) {
-        let product = |linear: &Linear, input: &E::Matrix, units: Range<usize>, output: Output<'_, E::Matrix>| {
-            call.engine.product(linear, call.parameters, call.rows, input, units, output);
+    fn pass<E: Engine>(&self, call: &RowCall<'_, E>, x: &E::Matrix, part: &Part<'_>, tape: &mut MadeTape<E>) {
+        let MadeTape { units: MadeUnits { hidden, activated, inner, sums }, rho, .. } = tape;
+        let net = Residual {
+            initial: &self.initial,
+            blocks: &self.blocks,
+            output: &self.output,
+            in_context: !self.injections.is_empty(),
         };
-        let in_context = !self.injections.is_empty();
-        let MadeTape { hidden, activated, inner, rho, .. } = tape;
-        if !units.is_empty() {
-            let activation = Activation::and_relu_into(activated.first_mut());
-            product(&self.initial, x, units.clone(), Output { to: hidden, accumulate: in_context, activation });
-            for (index, ([first, second], inner)) in self.blocks.iter().zip(inner).enumerate() {
-                let output = Output { to: inner, accumulate: in_context, activation: Activation::Relu };
-                product(first, &activated[index], units.clone(), output);
-                let activation = Activation::and_relu_into(activated.get_mut(index + 1));
-                product(second, inner, units.clone(), Output { to: hidden, accumulate: true, activation });
-            }
-        }
-        let output = Output { to: rho, accumulate: false, activation: Activation::Identity };
-        product(&self.output, hidden, outputs, output);
+        let values = ResidualUnits { input: x, hidden, activated, inner, output: rho, sums };
+        call.engine.residual(&net, call.parameters, call.rows, part, values);
     }
 
     /// Carries dρ (in `tape.rho`) back to parameters, to the inputs (added to `x_gradient`, if wanted) and to the dense context.
@@ -297,7 +341,7 @@ impl Made {
         gradient: &mut E::Buffer,
     ) {
         let RowCall { engine, parameters, rows } = *call;
-        let MadeTape { hidden, activated, inner, rho, table_gradients, .. } = tape;
+        let MadeTape { units: MadeUnits { hidden, activated, inner, .. }, rho, table_gradients, .. } = tape;
         let MadeScratch { hidden: d_hidden, inner: d_inner, transposed } = scratch;
         let mut context_gradient = context_gradient;
         // What reached an injection goes on to its table and, if that is computed, to the dense context.
@@ -362,10 +406,10 @@ impl Made {
         }
         for (index, [first, second]) in self.blocks.iter().enumerate().rev() {
             let (before, after) = hidden.split_at_mut(index + 1);
-            let gate = Some(&tape.inner[index]);
+            let gate = Some(&tape.units.inner[index]);
             let output = InputGradient { to: &mut inner[index], accumulate: false, residual: None, gate };
             engine.product_input_gradient(second, parameters, rows, &after[0], units(), output);
-            let (residual, gate) = (Some(&after[0]), Some(&tape.activated[index]));
+            let (residual, gate) = (Some(&after[0]), Some(&tape.units.activated[index]));
             let output = InputGradient { to: &mut before[index], accumulate: false, residual, gate };
             engine.product_input_gradient(first, parameters, rows, &inner[index], units(), output);
         }

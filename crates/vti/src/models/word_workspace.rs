@@ -1,8 +1,10 @@
 //! All memory of a [`WordNet`]'s passes, planned once.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use super::words::{WordError, WordNet, outputs};
 use crate::engine::{Engine, Entry, Placement, Real, RowPlan, ShortSlice};
-use crate::flow::made::{Made, MadeScratch, MadeTape};
+use crate::flow::made::{Made, MadeScratch, MadeTape, MadeUnits};
 use crate::space::ModelSpace;
 
 /// What a workspace is for.
@@ -26,13 +28,40 @@ pub struct WordWorkspace<E: Engine> {
     /// Whether the lanes hold log probabilities of known words that no backward pass has used up.
     pub(super) forward_done: bool,
     pub(super) lanes: Vec<Lane<E>>,
+    pub(super) spare: Spare<E>,
     /// For moving words in.
     host: Vec<E::Real>,
+}
+
+/// Hidden units for lanes that need them only during a pass. A lane takes what another has just put down, so that they stay
+/// in a core's caches, and there are no more than lanes at work at the same time.
+pub(super) struct Spare<E: Engine>(Mutex<Vec<MadeUnits<E>>>);
+
+impl<E: Engine> Spare<E> {
+    fn place(&self) -> MutexGuard<'_, Vec<MadeUnits<E>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `pass` with a lane that has hidden units.
+    pub(super) fn lend(&self, made: &Made, engine: &E, lane: &mut Lane<E>, pass: impl FnOnce(&mut Lane<E>)) {
+        if lane.training.is_some() {
+            // It keeps its own for the backward pass.
+            return pass(lane);
+        }
+        let units = self.place().pop();
+        let units = units.unwrap_or_else(|| made.units(engine, lane.capacity));
+        let none = std::mem::replace(&mut lane.tape.units, units);
+        pass(lane);
+        let units = std::mem::replace(&mut lane.tape.units, none);
+        self.place().push(units);
+    }
 }
 
 /// A share of the rows, numbered from 0.
 pub(super) struct Lane<E: Engine> {
     pub(super) count: usize,
+    /// Rows of the largest lane.
+    capacity: usize,
     pub(super) rows: E::Rows,
     pub(super) contexts: E::Rows,
     pub(super) empty: E::Matrix,
@@ -92,8 +121,11 @@ impl<E: Engine> WordWorkspace<E> {
         let lane = |first: usize| {
             let count = lane_rows.min(rows - first);
             let order: Vec<u32> = (0..count as u32).collect();
+            // Lanes for evaluation borrow theirs.
+            let units = made.units(engine, if training { count } else { 0 });
             let mut lane = Lane {
                 count,
+                capacity: lane_rows,
                 rows: engine.rows(count, 0),
                 contexts: engine.rows(0, 0),
                 empty: engine.matrix(0, 0),
@@ -101,7 +133,7 @@ impl<E: Engine> WordWorkspace<E> {
                 words: engine.matrix(variables, count),
                 inputs: engine.matrix(input_width, count),
                 log_prob: engine.matrix(1, count),
-                tape: made.tape(engine, count, 0, training),
+                tape: made.tape_with(units, engine, count, 0, training),
                 training: training.then(|| Training {
                     weights: engine.matrix(1, count),
                     scratch: Made::scratch(engine, made.hidden(), made.max_inputs(), count),
@@ -131,6 +163,7 @@ impl<E: Engine> WordWorkspace<E> {
             input_width,
             forward_done: false,
             lanes: (0..rows).step_by(lane_rows).map(lane).collect(),
+            spare: Spare(Mutex::default()),
             host: Vec::with_capacity(lane_rows * input_width.max(variables)),
         }
     }

@@ -210,7 +210,7 @@ impl WordNet {
     ) -> Result<(), WordError> {
         self.check(work, engine.len(parameters), rules)?;
         work.forward_done = false;
-        engine.for_each_lane(&mut work.lanes, |_, lane| {
+        let draw = |lane: &mut Lane<E>| {
             self.begin(engine, parameters, lane);
             engine.clear(&mut lane.inputs);
             for variable in 0..self.arities.len() {
@@ -227,7 +227,9 @@ impl WordNet {
                     lane.remember(engine, variable);
                 }
             }
-        });
+        };
+        let WordWorkspace { lanes, spare, .. } = work;
+        engine.for_each_lane(lanes, |_, lane| spare.lend(&self.made, engine, lane, draw));
         Ok(())
     }
 
@@ -241,7 +243,7 @@ impl WordNet {
     ) -> Result<(), WordError> {
         self.check(work, engine.len(parameters), rules)?;
         work.forward_done = true;
-        engine.for_each_lane(&mut work.lanes, |_, lane| {
+        let evaluate = |lane: &mut Lane<E>| {
             self.begin(engine, parameters, lane);
             let call = RowCall { engine, parameters, rows: &lane.rows };
             self.made.evaluate(&call, &lane.inputs, &mut lane.tape);
@@ -253,7 +255,9 @@ impl WordNet {
                 let symbols = Symbols { variable, outputs: self.made.outputs(variable), words };
                 engine.symbol_log_prob(rows, symbols, &tape.rho, log_prob);
             }
-        });
+        };
+        let WordWorkspace { lanes, spare, .. } = work;
+        engine.for_each_lane(lanes, |_, lane| spare.lend(&self.made, engine, lane, evaluate));
         Ok(())
     }
 

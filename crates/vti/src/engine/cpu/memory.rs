@@ -55,6 +55,11 @@ impl<T: Real> CpuMatrix<T> {
         let len = self.features * TILE;
         &self.data[tile * len..][..len]
     }
+
+    pub(super) fn tile_mut(&mut self, tile: usize) -> &mut [T] {
+        let len = self.features * TILE;
+        &mut self.data[tile * len..][..len]
+    }
 }
 
 /// The rows of a batch. The last tile is filled up with rows of dimension 0.

@@ -7,6 +7,7 @@ mod lookup;
 mod memory;
 mod optimiser;
 mod product;
+mod residual;
 pub mod simd;
 mod spline;
 mod team;
@@ -20,8 +21,8 @@ use self::memory::{CpuBuffer, CpuMatrix, CpuRows};
 use self::simd::{Instructions, Kernel};
 use self::team::{Chunks, Team, for_each};
 use super::{
-    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, Real, RowPlan, Symbols,
-    Table, TableGradient, Transform,
+    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Part, Placement, Reach, Real, Residual,
+    ResidualUnits, RowPlan, Symbols, Table, TableGradient, Transform,
 };
 
 /// Rows per tile: four 512-bit vectors of `f32`.
@@ -195,6 +196,23 @@ impl<T: Real> Engine for CpuEngine<T> {
                 tile_product(tile, to, Some(copy));
             }),
             _ => self.each_tile(rows, to, cost, |tile, to| tile_product(tile, to, None)),
+        }
+    }
+
+    fn residual(
+        &self,
+        net: &Residual<'_>,
+        parameters: &CpuBuffer<T>,
+        rows: &CpuRows,
+        part: &Part<'_>,
+        values: ResidualUnits<'_, CpuMatrix<T>>,
+    ) {
+        // Several tiles are shared out among the threads product by product.
+        match part.group {
+            Some(group) if rows.tiles() == 1 || self.team.is_none() => {
+                residual::part(self, net, parameters, rows, (part, group), values);
+            }
+            _ => net.by_products(self, parameters, rows, part, values),
         }
     }
 

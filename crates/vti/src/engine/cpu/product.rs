@@ -19,28 +19,39 @@ use super::simd::{Kernel, SIDE, Vector};
 use crate::engine::{Linear, Real};
 
 /// Rows of the register block: with 4 vectors abreast this fills 24 of 32 registers (with 2 abreast, 12 of 16).
-const BLOCK: usize = 6;
+pub(super) const BLOCK: usize = 6;
 
 /// The operand that is read one number at a time: element (row, k) of segment `s` is at `at + row·row + k·step + s·segment`.
 #[derive(Clone, Copy)]
-struct Scalars<T> {
-    at: *const T,
-    row: usize,
-    step: usize,
-    segment: usize,
+pub(super) struct Scalars<T> {
+    pub at: *const T,
+    pub row: usize,
+    pub step: usize,
+    pub segment: usize,
 }
 
 /// The operand that is read in vectors: element (k, column) of segment `s` is at `at + k·step + column + s·segment`.
 #[derive(Clone, Copy)]
-struct Vectors<T> {
-    at: *const T,
-    step: usize,
-    segment: usize,
+pub(super) struct Vectors<T> {
+    pub at: *const T,
+    pub step: usize,
+    pub segment: usize,
 }
 
-/// Takes the finished sums of a block.
+/// Begins and takes the sums of a block.
 #[allow(unsafe_code)]
-trait Finish<V> {
+pub(super) trait Finish<T: Real, V: Vector<T>> {
+    /// What the sum of row `row` of the block and the vector at `column` starts from.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Finish::finish`].
+    #[inline(always)]
+    unsafe fn begin(&self, _row: usize, _column: usize) -> V {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { V::splat(T::ZERO) }
+    }
+
     /// `sum` belongs to row `row` of the block and the vector that starts at `column`.
     ///
     /// # Safety
@@ -57,12 +68,17 @@ unsafe fn block<T: Real, V: Vector<T>, const M: usize, const N: usize>(
     b: Vectors<T>,
     segments: usize,
     depth: usize,
-    finish: &mut impl Finish<V>,
+    finish: &mut impl Finish<T, V>,
     column: usize,
 ) {
     // SAFETY: the caller vouches that all addressed elements exist and that `V`'s instructions are enabled.
     unsafe {
         let mut sums = [[V::splat(T::ZERO); N]; M];
+        for (m, sums) in sums.iter_mut().enumerate() {
+            for (n, sum) in sums.iter_mut().enumerate() {
+                *sum = finish.begin(m, column + n * V::LANES);
+            }
+        }
         for segment in 0..segments {
             let mut scalar = a.at.add(segment * a.segment);
             let mut vector = b.at.add(segment * b.segment);
@@ -98,7 +114,7 @@ unsafe fn rows_block<T: Real, V: Vector<T>, const N: usize>(
     b: Vectors<T>,
     segments: usize,
     depth: usize,
-    finish: &mut impl Finish<V>,
+    finish: &mut impl Finish<T, V>,
     column: usize,
 ) {
     // SAFETY: passed on from the caller.
@@ -118,14 +134,14 @@ unsafe fn rows_block<T: Real, V: Vector<T>, const N: usize>(
 #[inline(always)]
 #[allow(unsafe_code)]
 #[allow(clippy::too_many_arguments)]
-unsafe fn strip<T: Real, V: Vector<T>>(
+pub(super) unsafe fn strip<T: Real, V: Vector<T>>(
     rows: usize,
     width: usize,
     a: Scalars<T>,
     b: Vectors<T>,
     segments: usize,
     depth: usize,
-    finish: &mut impl Finish<V>,
+    finish: &mut impl Finish<T, V>,
 ) {
     let mut column = 0;
     // SAFETY: passed on from the caller; `column < width` in every round.
@@ -169,16 +185,17 @@ pub(super) struct Forward<'a, T> {
     pub output: TileOutput<'a, T>,
 }
 
-struct FinishForward<'a, T> {
-    bias: &'a [T],
-    to: *mut T,
-    copy: Option<*mut T>,
-    accumulate: bool,
-    relu: bool,
+/// Bias and activation.
+pub(super) struct FinishForward<'a, T> {
+    pub bias: &'a [T],
+    pub to: *mut T,
+    pub copy: Option<*mut T>,
+    pub accumulate: bool,
+    pub relu: bool,
 }
 
 #[allow(unsafe_code)]
-impl<T: Real, V: Vector<T>> Finish<V> for FinishForward<'_, T> {
+impl<T: Real, V: Vector<T>> Finish<T, V> for FinishForward<'_, T> {
     #[inline(always)]
     unsafe fn finish(&mut self, row: usize, column: usize, sum: V) {
         // SAFETY: the caller vouches for the place and the instructions.
@@ -260,7 +277,7 @@ struct FinishInputGradient<T> {
 }
 
 #[allow(unsafe_code)]
-impl<T: Real, V: Vector<T>> Finish<V> for FinishInputGradient<T> {
+impl<T: Real, V: Vector<T>> Finish<T, V> for FinishInputGradient<T> {
     #[inline(always)]
     unsafe fn finish(&mut self, row: usize, column: usize, sum: V) {
         // SAFETY: the caller vouches for the place and the instructions.
@@ -356,7 +373,7 @@ struct FinishWeightGradient<'a, T> {
 }
 
 #[allow(unsafe_code)]
-impl<T: Real, V: Vector<T>> Finish<V> for FinishWeightGradient<'_, T> {
+impl<T: Real, V: Vector<T>> Finish<T, V> for FinishWeightGradient<'_, T> {
     #[inline(always)]
     unsafe fn finish(&mut self, row: usize, column: usize, sum: V) {
         let from = self.column + column;

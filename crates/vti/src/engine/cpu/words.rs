@@ -74,7 +74,10 @@ fn choose_bit<T: Real>(logits: &Lanes<T>, uniforms: &Lanes<T>, words: &mut Lanes
         let logit = logits[lane];
         // Intervals in order of the symbols: 0 first. Uniform numbers lie below 1, so 1 is never drawn when 0 is certain.
         let certain = logit == T::INFINITY;
-        let one = certain || (uniforms[lane] >= (-logit).sigmoid() && logit > T::NEG_INFINITY);
+        // σ(−logit) from the same exponential as the log probability below, so that there is only one of them.
+        let smaller = (-logit.abs()).exp();
+        let zero = (if logit > T::ZERO { smaller } else { T::ONE }) / (T::ONE + smaller);
+        let one = certain || (uniforms[lane] >= zero && logit > T::NEG_INFINITY);
         words[lane] = T::from_bool(one);
         log_prob[lane] += bit_log_prob(logit, one);
     }
