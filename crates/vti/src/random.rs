@@ -18,6 +18,8 @@ pub enum Purpose {
     Reference,
     /// Draws in evaluation.
     Evaluation,
+    /// Draws for summaries of a posterior.
+    Summary,
     /// Draws of a check.
     Check,
     /// Proposals and decisions of chains.
@@ -35,6 +37,7 @@ impl Purpose {
             Self::Evaluation => 4,
             Self::Check => 5,
             Self::Refine => 6,
+            Self::Summary => 7,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }

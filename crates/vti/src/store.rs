@@ -140,11 +140,24 @@ pub fn write(path: &Path, content: &impl Serialize, state: &State) -> Result<(),
     replace(path, &bytes).map_err(|error| StoreError::Io { path: path.into(), error })
 }
 
-/// Puts new content in the place of a file, all at once, and keeps what was there as the previous one.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Whether a file could be written there: better to know before than after a run.
+pub fn probe(path: &Path) -> Result<(), StoreError> {
+    let partial = partial(path);
+    let written = File::create(&partial).and_then(|mut file| file.write_all(b"vti").and_then(|()| file.sync_all()));
+    let _ = fs::remove_file(&partial);
+    written.map_err(|error| StoreError::Io { path: path.into(), error })
+}
+
+/// Where a file is written before it takes its place.
+fn partial(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".partial");
-    let partial = path.with_file_name(name);
+    path.with_file_name(name)
+}
+
+/// Puts new content in the place of a file, all at once, and keeps what was there as the previous one.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let partial = partial(path);
     let written = File::create(&partial).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()
@@ -162,7 +175,8 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     }
     fs::rename(&partial, path)?;
     // The renaming itself must reach the disk too; directories cannot be opened everywhere.
-    if let Some(Ok(directory)) = path.parent().map(File::open) {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    if let Ok(directory) = File::open(parent) {
         let _ = directory.sync_all();
     }
     Ok(())

@@ -28,6 +28,11 @@ fn strata(log_weights: &[Vec<f64>]) -> Vec<Stratum<'_>> {
     log_weights.iter().map(|log_weights| Stratum::new(log_weights)).collect()
 }
 
+/// The share of each stratum.
+fn by_stratum(strata: &[Stratum<'_>]) -> Result<Vec<Estimate>, EstimateError> {
+    shares(strata, strata.len(), |stratum, _| stratum)
+}
+
 /// Estimates of a known number: no bias beyond Monte Carlo error and a second-order term, standard errors of the right size, and
 /// 95 % intervals that cover.
 fn calibrated(estimates: &[Estimate], truth: f64, second_order: f64, what: &str) {
@@ -55,7 +60,7 @@ fn estimates_are_unbiased_and_their_errors_are_honest() {
         let log_z = log_total(&strata).unwrap();
         let z = log_z.value.exp();
         totals.push(Estimate { value: z, se: log_z.se * z });
-        share.push(shares(&strata).unwrap()[1]);
+        share.push(by_stratum(&strata).unwrap()[1]);
         means.push(ratio(&strata, |stratum, draw| normals[stratum][draw]).unwrap());
     }
     calibrated(&totals, 4.5, 0.0, "total");
@@ -71,13 +76,27 @@ fn shares_are_ratios_of_indicators() {
     let mut strata = strata(&log_weights);
     strata.push(Stratum::new(&[-0.3]));
     strata.push(Stratum::new(&[]));
-    let shares = shares(&strata).unwrap();
+    let shares = by_stratum(&strata).unwrap();
     assert_eq!(shares.len(), 5);
     for (stratum, share) in shares.iter().enumerate() {
         let expected = ratio(&strata, |s, _| f64::from(u8::from(s == stratum))).unwrap();
         assert!((share.value - expected.value).abs() < 1e-14 && (share.se - expected.se).abs() < 1e-14);
     }
     assert!((shares.iter().map(|share| share.value).sum::<f64>() - 1.0).abs() < 1e-14);
+}
+
+#[test]
+fn shares_of_groups_across_strata_are_ratios_of_indicators_too() {
+    let (log_weights, _) = draw(2);
+    let mut strata = strata(&log_weights);
+    strata[1].log_beyond = -1.5;
+    // Groups 0 and 1 are mixed in all strata, group 2 is stratum 2 alone, group 3 is empty.
+    let group = |stratum: usize, draw: usize| if stratum == 2 { 2 } else { (draw * draw + stratum) % 3 % 2 };
+    for (number, share) in shares(&strata, 4, group).unwrap().into_iter().enumerate() {
+        let expected = ratio(&strata, |s, d| f64::from(u8::from(group(s, d) == number))).unwrap();
+        assert!((share.value - expected.value).abs() < 1e-13, "{number}: {share:?} {expected:?}");
+        assert!((share.se - expected.se).abs() < 1e-12, "{number}: {share:?} {expected:?}");
+    }
 }
 
 #[test]
@@ -99,9 +118,9 @@ fn a_single_draw_is_worth_its_own_size() {
     let alone = [Stratum::new(&[2.0])];
     assert_eq!(log_total(&alone).unwrap(), Estimate { value: 2.0, se: 1.0 });
     // But a share of everything is certain given the draws.
-    assert_eq!(shares(&alone).unwrap(), [Estimate { value: 1.0, se: 0.0 }]);
+    assert_eq!(by_stratum(&alone).unwrap(), [Estimate { value: 1.0, se: 0.0 }]);
     let pair = [Stratum::new(&[0.0]), Stratum::new(&[0.0])];
-    let share = shares(&pair).unwrap()[0];
+    let share = by_stratum(&pair).unwrap()[0];
     assert!((share.value - 0.5).abs() < 1e-15 && (share.se - 0.125f64.sqrt()).abs() < 1e-15);
 }
 
@@ -123,13 +142,13 @@ fn bad_draws_are_named() {
     let bad = [good, Stratum::new(&[0.0, 0.0, f64::INFINITY])];
     let expected = EstimateError::Weight { stratum: 1, draw: 2, value: f64::INFINITY };
     assert_eq!(log_total(&bad), Err(expected.clone()));
-    assert_eq!(shares(&bad), Err(expected.clone()));
+    assert_eq!(by_stratum(&bad), Err(expected.clone()));
     assert_eq!(ratio(&bad, |_, _| 1.0), Err(expected));
     assert!(log_total(&[Stratum::new(&[f64::NAN])]).is_err());
     let error = ratio(&[good], |_, draw| if draw == 1 { f64::INFINITY } else { 0.0 }).unwrap_err();
     assert_eq!(error.to_string(), "stratum 0: the function is inf at draw 1");
     for empty in [&[][..], &[Stratum::new(&[])], &[Stratum::new(&[ZERO])]] {
         assert_eq!(log_total(empty), Err(EstimateError::NoWeight));
-        assert_eq!(shares(empty), Err(EstimateError::NoWeight));
+        assert_eq!(by_stratum(empty), Err(EstimateError::NoWeight));
     }
 }

@@ -6,14 +6,18 @@
 //! * **independence**: (m', z') from q, accepted with probability min(1, w'/w), `w = π(m, z) / (q(m) ν(z))`;
 //! * **local**: z' near z within the model, by a random walk or along the gradient of log π.
 
+use super::CheckError;
 use super::refine::LocalMove;
 use crate::engine::{Engine, Real};
 use crate::family::{FamilyError, Pass};
 use crate::flow::Passes;
 use crate::models::Draw;
-use crate::posterior::Posterior;
+use crate::posterior::{Draws, Posterior};
 use crate::problem::Problem;
 use crate::random::{Purpose, Stream};
+
+/// How often chains look for a place to start from.
+const ATTEMPTS: u64 = 50;
 
 /// Random streams per iteration: models, z of the independence move, decisions, local moves.
 const PARTS: u64 = 4;
@@ -35,8 +39,10 @@ pub(super) struct Chains<'p, 'a, P: Problem, E: Engine> {
     log_weight: Vec<f64>,
     /// `log q(m)`.
     log_q: Vec<f64>,
-    /// Natural parameters.
-    pub(super) natural: Vec<Vec<f64>>,
+    /// Natural parameters, and `log q(m, θ)` and `log p(m) η(θ | m)` with respect to them.
+    natural: Vec<Vec<f64>>,
+    log_q_point: Vec<f64>,
+    log_target_point: Vec<f64>,
     local: LocalMove,
     /// Logarithm of the local step.
     log_step: f64,
@@ -80,7 +86,7 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
         posterior: &'p mut Posterior<'a, P, E>,
         count: usize,
         local: LocalMove,
-    ) -> Result<Self, FamilyError> {
+    ) -> Result<Self, CheckError> {
         let family = &posterior.family;
         let (width, stride) = (family.space().arities().len(), family.space().max_dim());
         let passes = if local == LocalMove::Langevin { Passes::Training } else { Passes::Evaluation };
@@ -99,6 +105,8 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
             log_weight: vec![f64::NEG_INFINITY; count],
             log_q: vec![0.0; count],
             natural: vec![Vec::new(); count],
+            log_q_point: vec![0.0; count],
+            log_target_point: vec![0.0; count],
             local,
             log_step: 0.0,
             buffers: Gradients {
@@ -109,8 +117,29 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
             },
             posterior,
         };
-        chains.jump(0)?;
-        Ok(chains)
+        // Draws whose target is undefined are no place to start from.
+        for attempt in 0..ATTEMPTS {
+            chains.jump(u64::MAX / PARTS - 1 - attempt)?;
+            if chains.log_target.iter().all(|log_target| log_target.is_finite()) {
+                return Ok(chains);
+            }
+        }
+        Err(CheckError::NoWeight)
+    }
+
+    pub(super) fn log_weight(&self, chain: usize) -> f64 {
+        self.log_weight[chain]
+    }
+
+    /// Adds the state of a chain to draws.
+    pub(super) fn keep(&self, chain: usize, draws: &mut Draws) {
+        draws.words.extend_from_slice(self.word(chain));
+        draws.dims.push(self.natural[chain].len());
+        draws.theta.extend_from_slice(&self.natural[chain]);
+        draws.theta.resize(draws.dims.len() * draws.stride, f64::NAN);
+        draws.log_q_model.push(self.log_q[chain]);
+        draws.log_q.push(self.log_q_point[chain]);
+        draws.log_target.push(self.log_target_point[chain]);
     }
 
     pub(super) fn word(&self, chain: usize) -> &[u16] {
@@ -135,9 +164,9 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
             let accept = accepts(log_weight - self.log_weight[chain], &mut decide.row(chain));
             if accept {
                 self.words[chain * self.width..][..self.width].copy_from_slice(self.pass.word(chain));
+                self.log_q[chain] = self.pass.log_q_model[chain];
                 self.take(chain);
                 self.log_weight[chain] = log_weight;
-                self.log_q[chain] = self.pass.log_q_model[chain];
             }
             accepted.add(accept);
         }
@@ -252,6 +281,9 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
             self.gradient[i] = self.buffers.z[i].to_f64();
         }
         self.log_target[chain] = self.proposed_target(chain);
+        let jacobian = self.pass.log_jacobian[chain];
+        self.log_q_point[chain] = self.log_q[chain] + self.pass.log_q_theta(chain) - jacobian;
+        self.log_target_point[chain] = self.log_target[chain] - self.pass.log_det[chain] - jacobian;
         self.natural[chain].clear();
         self.natural[chain].extend_from_slice(self.pass.natural(chain));
     }

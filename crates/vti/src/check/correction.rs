@@ -1,6 +1,6 @@
 //! The form of a corrected answer, whether by weights or by chains.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::space::Model;
 use crate::stats::Estimate;
@@ -10,8 +10,21 @@ use crate::stats::Estimate;
 pub struct Correction {
     /// Models, most probable first. Models that no draw met are not listed.
     pub models: Vec<ModelCorrection>,
-    /// Half the sum of |q − corrected| over all models, as far as they are listed.
+    /// Half the sum of |q − corrected| over the models that were met often, all others taken as one.
     pub total_variation: f64,
+    /// What the standard errors alone would make of it.
+    pub total_variation_se: f64,
+}
+
+/// A model that was met so often has a probability of its own worth comparing.
+const OFTEN: usize = 30;
+
+/// k̂ in JSON, which has no infinities.
+pub(super) fn khat<S: Serializer>(khat: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match khat {
+        Some(f64::NEG_INFINITY) => serializer.serialize_str("-inf"),
+        other => other.serialize(serializer),
+    }
 }
 
 /// What is known about one model.
@@ -27,7 +40,8 @@ pub struct ModelCorrection {
     pub corrected: Estimate,
     /// Its log evidence, `log ∫ η(θ | m) dθ`, where it was met often enough on its own.
     pub log_evidence: Option<Estimate>,
-    /// k̂ of the weights within the model, as far as known.
+    /// k̂ of the weights within the model, as far as known; −∞ if all are equal ("-inf" in JSON).
+    #[serde(serialize_with = "khat")]
     pub khat: Option<f64>,
     /// Draws or steps of chains that met it.
     pub draws: usize,
@@ -40,9 +54,12 @@ impl Correction {
             b.corrected.value.total_cmp(&a.corrected.value).then_with(|| a.model.cmp(&b.model))
         };
         models.sort_by(by_probability);
-        let listed: f64 = models.iter().map(|model| (model.q - model.corrected.value).abs()).sum();
-        // What q gives to models that are not listed is off by as much.
-        let unlisted = (1.0 - models.iter().map(|model| model.q).sum::<f64>()).max(0.0);
-        Self { models, total_variation: 0.5 * (listed + unlisted) }
+        // Models that were met once or twice each would differ from q by chance alone, however good it is.
+        let often = || models.iter().filter(|model| model.draws >= OFTEN);
+        let off: f64 = often().map(|model| (model.q - model.corrected.value).abs()).sum();
+        let rest = often().map(|model| model.corrected.value - model.q).sum::<f64>().abs();
+        let total_variation = 0.5 * (off + rest);
+        let total_variation_se = 0.5 * often().map(|model| model.corrected.se).sum::<f64>();
+        Self { models, total_variation, total_variation_se }
     }
 }

@@ -1,6 +1,6 @@
 //! The check by importance weights.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::stats::{self, Estimate, Smoothed, Stratum};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckSettings {
-    /// Draws, about.
+    /// Draws from q, about; models that matter get at least 32 each, which may add up to more.
     pub draws: usize,
     /// For how many of the most probable models k̂ and evidence are reported.
     pub leading: usize,
@@ -34,7 +34,8 @@ impl Default for CheckSettings {
 /// What importance weights say.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// Pareto k̂ of all weights: −∞ if all are equal, none if unknown.
+    /// Pareto k̂ of all weights: −∞ if all are equal ("-inf" in JSON), none if unknown.
+    #[serde(serialize_with = "super::correction::khat")]
     pub khat: Option<f64>,
     /// What k̂ must stay below.
     pub threshold: f64,
@@ -102,14 +103,13 @@ pub fn check<P: Problem, E: Engine>(
     let grouped = Groups::new(posterior, &draws, &words, &ends);
     let correction = grouped.correct(posterior, &draws, &strata, &tails, settings.leading)?;
     let threshold = stats::threshold(draws.len());
-    let error = 0.5 * correction.models.iter().map(|model| model.corrected.se).sum::<f64>();
     Ok(Check {
         khat,
         threshold,
         effective_draws: stats::effective_draws(&log_weights),
         log_evidence,
         elbo,
-        verdict: Verdict::of_weights(khat, threshold, correction.total_variation, error),
+        verdict: Verdict::of_weights(khat, threshold, &correction),
         correction,
         undefined,
         draws,
@@ -133,22 +133,24 @@ fn split<'a>(log_weights: &'a [f64], ends: &[usize], tails: &[Smoothed]) -> Vec<
     starts.zip(ends).zip(tails).map(stratum).collect()
 }
 
-/// The bound, each stratum with its probability under q.
+/// The bound, each stratum with its probability under q, over draws whose target is defined.
 fn bound(stratified: &Stratified) -> Estimate {
     let Stratified { draws, ends, words, .. } = stratified;
-    let (mut value, mut variance, mut start) = (0.0, 0.0, 0);
+    let (mut weight, mut value, mut variance, mut start) = (0.0, 0.0, 0.0, 0);
     for (&end, (_, q)) in ends.iter().zip(words) {
-        let terms = || (start..end).map(|row| draws.log_target[row] - draws.log_q[row]);
-        let n = (end - start) as f64;
+        let terms = || (start..end).map(|row| draws.log_target[row] - draws.log_q[row]).filter(|term| !term.is_nan());
+        let n = terms().count() as f64;
         if n > 0.0 {
             let mean = terms().sum::<f64>() / n;
             let squares: f64 = terms().map(|term| (term - mean) * (term - mean)).sum();
-            value += q * mean;
+            weight += q;
+            // Relative to what is there so far: a large common level must not be multiplied by rounded probabilities.
+            value += q / weight * (mean - value);
             variance += q * q * squares / (n * (n - 1.0).max(1.0));
         }
         start = end;
     }
-    Estimate { value, se: variance.sqrt() }
+    Estimate { value, se: variance.sqrt() / weight }
 }
 
 /// Draws by model, where several words may mean one.
@@ -172,7 +174,7 @@ impl Groups {
     ) -> Self {
         let space = posterior.family().space();
         let mut numbers: HashMap<Model, usize> = HashMap::new();
-        let mut seen: HashMap<&[u16], ()> = HashMap::new();
+        let mut seen: HashSet<&[u16]> = HashSet::new();
         let mut groups =
             Self { models: Vec::new(), of_draw: Vec::new(), own: Vec::new(), starts: Vec::new(), q: Vec::new() };
         let starts = std::iter::once(0).chain(ends.iter().copied());
@@ -181,16 +183,22 @@ impl Groups {
             let mut last = None;
             for row in groups.starts[stratum]..end {
                 let word = draws.word(row);
-                let mut canonical = word.to_vec();
-                space.canonical(&mut canonical);
-                let next = numbers.len();
-                let number = *numbers.entry(Model::from(canonical)).or_insert_with_key(|model| {
-                    groups.models.push(model.clone());
-                    groups.own.push(Vec::new());
-                    groups.q.push(0.0);
-                    next
-                });
-                if seen.insert(word, ()).is_none() {
+                // Neighbours mostly have one word: all draws of a stratum of its own do.
+                let number = match last {
+                    Some(number) if row > groups.starts[stratum] && draws.word(row - 1) == word => number,
+                    _ => {
+                        let mut canonical = word.to_vec();
+                        space.canonical(&mut canonical);
+                        let next = numbers.len();
+                        *numbers.entry(Model::from(canonical)).or_insert_with_key(|model| {
+                            groups.models.push(model.clone());
+                            groups.own.push(Vec::new());
+                            groups.q.push(0.0);
+                            next
+                        })
+                    }
+                };
+                if seen.insert(word) {
                     groups.q[number] += draws.log_q_model[row].exp();
                 }
                 groups.of_draw.push(number);
@@ -215,7 +223,8 @@ impl Groups {
         let space = posterior.family().space();
         let mut counts = vec![0; self.models.len()];
         self.of_draw.iter().for_each(|&group| counts[group] += 1);
-        let shares = self.shares(strata)?;
+        let shares =
+            stats::shares(strata, self.models.len(), |stratum, draw| self.of_draw[self.starts[stratum] + draw])?;
         let models = self.models.iter().enumerate().map(|(group, model)| ModelCorrection {
             model: model.clone(),
             label: space.label(model),
@@ -241,24 +250,5 @@ impl Groups {
             }
         }
         Ok(correction)
-    }
-
-    /// Shares of the groups. Most groups are one stratum each, for which there is a fast way.
-    fn shares(&self, strata: &[Stratum<'_>]) -> Result<Vec<Estimate>, CheckError> {
-        let by_stratum = stats::shares(strata)?;
-        // A model that also turns up outside its own stratum needs the long way.
-        let mut mixed = vec![false; self.models.len()];
-        for (stratum, &start) in self.starts.iter().enumerate() {
-            for &group in &self.of_draw[start..start + strata[stratum].log_weights.len()] {
-                mixed[group] |= self.own[group] != [stratum];
-            }
-        }
-        let share = |(group, (own, mixed)): (usize, (&Vec<usize>, bool))| match own[..] {
-            [stratum] if !mixed => Ok(by_stratum[stratum]),
-            _ => Ok(stats::ratio(strata, |stratum, draw| {
-                f64::from(u8::from(self.of_draw[self.starts[stratum] + draw] == group))
-            })?),
-        };
-        self.own.iter().zip(mixed).enumerate().map(share).collect()
     }
 }

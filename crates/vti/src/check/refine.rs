@@ -83,9 +83,10 @@ impl RefineSettings {
 pub struct Refined {
     /// Corrected model probabilities.
     pub correction: Correction,
-    /// The largest split-R̂ of the indicators of leading models.
+    /// The largest split-R̂ of the indicators of leading models and of the log weight; ∞ (null in JSON) for chains that
+    /// stand still in different places.
     pub rhat: f64,
-    /// The smallest effective sample size of these indicators.
+    /// The smallest effective sample size of these.
     pub effective: f64,
     /// Shares of accepted moves.
     pub accepted_jumps: f64,
@@ -125,18 +126,16 @@ pub fn refine<P: Problem, E: Engine>(
         jumps.join(jumped);
         moves.join(moved);
         for chain in 0..settings.chains {
-            visits.add(chain, chains.word(chain), space);
+            visits.add(chain, chains.word(chain), chains.log_weight(chain), space);
             if (iteration - settings.warmup).is_multiple_of(settings.thin) {
-                keep(&mut draws, chains.word(chain), &chains.natural[chain]);
+                chains.keep(chain, &mut draws);
             }
         }
     }
     let diagnosed = visits.correct(posterior, settings.leading);
-    let distance = diagnosed.correction.total_variation;
-    let error = 0.5 * diagnosed.correction.models.iter().map(|model| model.corrected.se).sum::<f64>();
     let limits = (settings.max_rhat, settings.min_effective);
     Ok(Refined {
-        verdict: Verdict::of_chains(diagnosed.rhat, diagnosed.effective, limits, distance, error),
+        verdict: Verdict::of_chains(diagnosed.rhat, diagnosed.effective, limits, &diagnosed.correction),
         correction: diagnosed.correction,
         rhat: diagnosed.rhat,
         effective: diagnosed.effective,
@@ -144,14 +143,6 @@ pub fn refine<P: Problem, E: Engine>(
         accepted_moves: moves.rate(),
         draws,
     })
-}
-
-/// Adds the state of a chain to the draws.
-fn keep(draws: &mut Draws, word: &[u16], natural: &[f64]) {
-    draws.words.extend_from_slice(word);
-    draws.dims.push(natural.len());
-    draws.theta.extend_from_slice(natural);
-    draws.theta.resize(draws.dims.len() * draws.stride, f64::NAN);
 }
 
 /// Which model each chain was at, iteration by iteration.
@@ -162,6 +153,8 @@ struct Visits {
     models: Vec<Model>,
     counts: Vec<usize>,
     chains: Vec<Vec<u32>>,
+    /// `log w` along each chain: where it mixes badly, so do the parameters.
+    log_weights: Vec<Vec<f64>>,
 }
 
 struct Diagnosed {
@@ -172,17 +165,18 @@ struct Diagnosed {
 
 impl Visits {
     fn new(chains: usize) -> Self {
-        let words = BTreeMap::new();
         Self {
-            words,
+            words: BTreeMap::new(),
             numbers: HashMap::new(),
             models: Vec::new(),
             counts: Vec::new(),
             chains: vec![Vec::new(); chains],
+            log_weights: vec![Vec::new(); chains],
         }
     }
 
-    fn add(&mut self, chain: usize, word: &[u16], space: &dyn ModelSpace) {
+    fn add(&mut self, chain: usize, word: &[u16], log_weight: f64, space: &dyn ModelSpace) {
+        self.log_weights[chain].push(log_weight);
         let number = match self.words.get(word) {
             Some(&number) => number,
             None => {
@@ -209,20 +203,16 @@ impl Visits {
         let mut order: Vec<usize> = (0..self.models.len()).collect();
         order.sort_by(|&a, &b| self.counts[b].cmp(&self.counts[a]).then_with(|| self.models[a].cmp(&self.models[b])));
         let mut errors = HashMap::new();
-        let (mut rhat, mut effective) = (1.0f64, total as f64);
+        let mut diagnosis = Diagnosis { rhat: 1.0, effective: total as f64 };
+        diagnosis.add(&self.log_weights);
         for &model in order.iter().take(leading) {
             let indicators: Vec<Vec<f64>> = self.chains.iter().map(|chain| indicator(chain, model as u32)).collect();
-            let chains: Vec<&[f64]> = indicators.iter().map(Vec::as_slice).collect();
-            // Constant indicators, one model all the time, have nothing to diagnose.
-            if let Some(value) = stats::split_rhat(&chains) {
-                rhat = rhat.max(value);
-                let own = stats::effective_sample_size(&chains).unwrap_or(1.0);
-                effective = effective.min(own);
-                errors.insert(model, stats::standard_error(&chains).unwrap_or(f64::INFINITY));
-            } else {
-                errors.insert(model, 0.0);
+            // A model that chains never left, or never met, has an indicator without spread: nothing to diagnose.
+            if let Some(error) = diagnosis.add(&indicators) {
+                errors.insert(model, error);
             }
         }
+        let Diagnosis { rhat, effective } = diagnosis;
         let words: Vec<u16> = self.words.keys().flat_map(|word| word.iter().copied()).collect();
         let mut log_q = vec![0.0; self.words.len()];
         posterior.log_prob_models(&words, &mut log_q);
@@ -231,7 +221,11 @@ impl Visits {
         let space = posterior.family().space();
         let models = order.iter().map(|&model| {
             let value = share(model);
-            let by_size = || (value * (1.0 - value) / effective.max(1.0)).sqrt();
+            // Where nothing spread: what so many draws could have missed (the rule of three).
+            let by_size = || {
+                let n = effective.max(1.0);
+                (value * (1.0 - value) / n).sqrt().max(1.0 / n)
+            };
             ModelCorrection {
                 model: self.models[model].clone(),
                 label: space.label(&self.models[model]),
@@ -243,6 +237,22 @@ impl Visits {
             }
         });
         Diagnosed { correction: Correction::new(models.collect()), rhat, effective }
+    }
+}
+
+/// The worst that was found along any trace.
+struct Diagnosis {
+    rhat: f64,
+    effective: f64,
+}
+
+impl Diagnosis {
+    /// Takes another trace of all chains; its standard error, if it moves at all.
+    fn add(&mut self, traces: &[Vec<f64>]) -> Option<f64> {
+        let traces: Vec<&[f64]> = traces.iter().map(Vec::as_slice).collect();
+        self.rhat = self.rhat.max(stats::split_rhat(&traces)?);
+        self.effective = self.effective.min(stats::effective_sample_size(&traces).unwrap_or(1.0));
+        Some(stats::standard_error(&traces).unwrap_or(f64::INFINITY))
     }
 }
 

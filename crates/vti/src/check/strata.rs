@@ -9,7 +9,7 @@
 //! all other models, n draws:       w = Q p(m) η(θ | m) / (n q(m) q(θ | m)),   Q = their probability under q
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::engine::Engine;
 use crate::posterior::{Draws, Posterior};
@@ -42,9 +42,9 @@ const FEWEST: usize = 32;
 const MOST: usize = 4096;
 
 /// Batches of random streams: models to find out which matter, models of the rest, parameters.
-const PILOT: u64 = 0;
-const REST: u64 = 1;
-const PARAMETERS: u64 = 2;
+const PILOT: u32 = 0;
+const REST: u32 = 1;
+const PARAMETERS: u32 = 2;
 
 /// About `count` draws.
 pub(super) fn draw<P: Problem, E: Engine>(
@@ -52,7 +52,7 @@ pub(super) fn draw<P: Problem, E: Engine>(
     count: usize,
 ) -> Result<Stratified, CheckError> {
     let leading = leading(posterior, count)?;
-    let known: HashMap<&[u16], ()> = leading.iter().map(|(model, _)| (&**model, ())).collect();
+    let known: HashSet<&[u16]> = leading.iter().map(|(model, _)| &**model).collect();
     let share: f64 = leading.iter().map(|(_, q)| q).sum();
     let rest = (1.0 - share).max(0.0);
     let (mut words, mut ends) = (Vec::new(), Vec::new());
@@ -65,7 +65,7 @@ pub(super) fn draw<P: Problem, E: Engine>(
     if rest > 1e-12 {
         let width = posterior.family().space().arities().len();
         let (drawn, _) = posterior.draw_words(count, Purpose::Check, REST);
-        let others = drawn.chunks_exact(width).filter(|word| !known.contains_key(word));
+        let others = drawn.chunks_exact(width).filter(|word| !known.contains(word));
         let before = words.len();
         others.for_each(|word| words.extend_from_slice(word));
         ends.push(ends.last().copied().unwrap_or(0) + (words.len() - before) / width);

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::Correction;
+
 /// What to do with the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -28,24 +30,25 @@ const SMALL: f64 = 0.02;
 
 impl Verdict {
     /// By weights: k̂ against its threshold, then the distance between q and its correction.
-    pub(super) fn of_weights(khat: Option<f64>, threshold: f64, distance: f64, error: f64) -> Self {
+    pub(super) fn of_weights(khat: Option<f64>, threshold: f64, correction: &Correction) -> Self {
         let shown = match khat {
             Some(f64::NEG_INFINITY) => "all weights are equal".into(),
-            Some(khat) => format!("k̂ = {khat:.2}"),
+            Some(khat) if khat < threshold => format!("k̂ = {khat:.2} is below {threshold:.2}"),
+            Some(khat) => format!("k̂ = {khat:.2}, not below {threshold:.2}"),
             None => "k̂ is unknown".into(),
         };
         if khat.is_none_or(|khat| khat >= threshold) {
             let text = format!(
-                "do not trust: {shown}, not below {threshold:.2}, so importance weights cannot correct q; train longer, \
+                "do not trust: {shown}, so importance weights cannot correct q; train longer, \
                  use a richer flow, or refine with chains"
             );
             return Self { kind: VerdictKind::DoNotTrust, text };
         }
-        Self::of_distance(&format!("{shown} is below {threshold:.2}"), distance, error)
+        Self::of_distance(&shown, correction)
     }
 
     /// By chains: R̂ and the effective sample size, then the distance.
-    pub(super) fn of_chains(rhat: f64, ess: f64, (most, least): (f64, f64), distance: f64, error: f64) -> Self {
+    pub(super) fn of_chains(rhat: f64, ess: f64, (most, least): (f64, f64), correction: &Correction) -> Self {
         let shown = format!("R̂ = {rhat:.3}, effective sample size {ess:.0}");
         if !(rhat <= most && ess >= least) {
             let text = format!(
@@ -54,12 +57,13 @@ impl Verdict {
             );
             return Self { kind: VerdictKind::DoNotTrust, text };
         }
-        Self::of_distance(&shown, distance, error)
+        Self::of_distance(&shown, correction)
     }
 
-    fn of_distance(shown: &str, distance: f64, error: f64) -> Self {
-        // Standard errors alone make some distance.
-        if distance <= SMALL + 2.0 * error {
+    fn of_distance(shown: &str, correction: &Correction) -> Self {
+        let distance = correction.total_variation;
+        // Standard errors alone make some distance; large ones excuse nothing.
+        if distance <= SMALL + (2.0 * correction.total_variation_se).min(SMALL) {
             let text = format!("trust: {shown}, and correcting q moves the model probabilities by {distance:.3} only");
             Self { kind: VerdictKind::Trust, text }
         } else {

@@ -45,6 +45,14 @@ pub enum FamilyError {
     /// A space whose words have no symbols.
     #[error("the words of a space must have at least one symbol; a single model is one of one")]
     EmptyWords,
+    /// A prior that is not a number.
+    #[error(
+        "the log prior of model {model} is not a number; a constrained space must say how many words it has (log_count), or the problem must have a prior of its own"
+    )]
+    Prior {
+        /// Which model.
+        model: String,
+    },
     /// A density that cannot be evaluated.
     #[error("model {model}: {reason}")]
     Density {

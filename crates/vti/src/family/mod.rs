@@ -35,6 +35,7 @@ pub struct Family<'a, P: Problem, E: Engine> {
     settings: FamilySettings,
     choices: Vec<String>,
     rows: usize,
+    log_count: f64,
 }
 
 impl<P: Problem, E: Engine> std::fmt::Debug for Family<'_, P, E> {
@@ -79,7 +80,13 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
             settings: FamilySettings { flow: flow_kind, models: chosen.settings, context },
             choices,
             rows,
+            log_count: log_count(space),
         })
+    }
+
+    /// Logarithm of the number of models, or a bound of it.
+    pub(crate) fn log_count(&self) -> f64 {
+        self.log_count
     }
 
     /// The settings, with every choice written out.
@@ -155,7 +162,33 @@ fn check_problem<P: Problem>(problem: &P) -> Result<(), FamilyError> {
     if space.arities().is_empty() {
         return Err(FamilyError::EmptyWords);
     }
+    let word = first_word(space);
+    if problem.log_prior(&word).is_nan() {
+        return Err(FamilyError::Prior { model: space.label(&word) });
+    }
     Ok(())
+}
+
+/// The first word that a space allows.
+fn first_word(space: &dyn ModelSpace) -> Vec<u16> {
+    let mut word = Vec::with_capacity(space.arities().len());
+    let mut allowed = Vec::new();
+    for &arity in space.arities() {
+        allowed.resize(usize::from(arity), true);
+        space.allow(&word, &mut allowed);
+        word.push(allowed.iter().position(|&allowed| allowed).unwrap_or(0) as u16);
+    }
+    word
+}
+
+/// Logarithm of the number of words: what the space says, or else counted, or else bounded as if nothing were forbidden.
+fn log_count(space: &dyn ModelSpace) -> f64 {
+    let said = space.log_count();
+    if !said.is_nan() {
+        return said;
+    }
+    let bound = || space.arities().iter().map(|&arity| f64::from(arity).ln()).sum();
+    Catalogue::new(space, 1 << 20).map_or_else(|_| bound(), |catalogue| (catalogue.len() as f64).ln())
 }
 
 /// What a distribution over models is called.

@@ -210,6 +210,8 @@ impl<E: Engine> Pass<E> {
     pub(crate) fn density<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
         let rows = self.rows();
         self.find_natural(family)?;
+        // A density that forgets a coordinate must not find what another row left there.
+        self.natural_gradient.fill(0.0);
         let (width, stride) = (self.width, self.natural_stride);
         // A space without parameters still has rows.
         let step = CHUNK * stride.max(1);

@@ -147,7 +147,7 @@ impl Flow {
 
     /// Random initial φ. Last layers of conditioners are 0, so the flow starts as the identity.
     pub fn initial_parameters<T: Real>(&self, seed: u64) -> Vec<T> {
-        self.layout.initial(seed)
+        self.layout.initial(seed, 0)
     }
 
     /// Memory for passes over batches of up to `rows` rows.

@@ -95,11 +95,11 @@ impl Layout {
         self.pieces.push(Piece::Block(range, Initialise::Zero));
     }
 
-    /// Initial values: each piece from a random stream of its own.
-    pub(crate) fn initial<T: Real>(&self, seed: u64) -> Vec<T> {
+    /// Initial values: each piece of each network from a random stream of its own.
+    pub(crate) fn initial<T: Real>(&self, seed: u64, network: u64) -> Vec<T> {
         let mut values = vec![T::ZERO; self.len];
         for (index, piece) in self.pieces.iter().enumerate() {
-            let mut stream = Stream::new(seed, Purpose::Initialise, 0, index as u64);
+            let mut stream = Stream::new(seed, Purpose::Initialise, network, index as u64);
             let mut draw = |bound: f64| T::from_f64(bound * (2.0 * stream.uniform() - 1.0));
             match piece {
                 Piece::Block(range, Initialise::Uniform { bound }) => {

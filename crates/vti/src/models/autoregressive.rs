@@ -89,7 +89,7 @@ impl<'a, E: Engine> Autoregressive<'a, E> {
         }
         self.evaluation.write_uniforms(engine, &self.uniforms)?;
         self.net.sample(engine, &self.descent.parameters, &mut self.evaluation, rules(self.space))?;
-        // What is not finite shows in the log probabilities, which the caller looks at.
+        // What is not finite shows in the log probabilities: the trainer drops such rows.
         if let Err(error @ super::WordError::Length(_)) =
             self.evaluation.read_words(engine, &mut self.words, &mut self.numbers)
         {
@@ -139,6 +139,11 @@ impl<E: Engine> ModelDistribution<E> for Autoregressive<'_, E> {
     }
 
     fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
+        if batch.information_limit <= 0.0 {
+            // Nothing will move; only the baseline goes on.
+            self.control.weights(batch);
+            return ModelUpdate { gradient_norm: 0.0, scale: 0.0 };
+        }
         if self.gradient(engine, batch).is_err() {
             return ModelUpdate { gradient_norm: f64::NAN, scale: 0.0 };
         }

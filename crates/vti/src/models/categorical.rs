@@ -15,6 +15,8 @@ pub struct Categorical<E: Engine> {
     descent: Descent<E>,
     control: ControlVariate,
     logits: Vec<E::Real>,
+    /// Words of prior probability 0, which are never drawn.
+    impossible: Vec<bool>,
 }
 
 impl<E: Engine> std::fmt::Debug for Categorical<E> {
@@ -24,15 +26,30 @@ impl<E: Engine> std::fmt::Debug for Categorical<E> {
 }
 
 impl<E: Engine> Categorical<E> {
-    /// All words equally likely.
-    pub fn new(engine: &E, catalogue: Catalogue, learning: &LearningSettings) -> Result<Self, SettingError> {
+    /// All words equally likely, except those of prior probability 0, `log_prior` giving log p of a word.
+    pub fn new(
+        engine: &E,
+        catalogue: Catalogue,
+        log_prior: impl Fn(&[u16]) -> f64,
+        learning: &LearningSettings,
+    ) -> Result<Self, SettingError> {
         let logits = vec![E::Real::ZERO; catalogue.len()];
-        Ok(Self {
+        let impossible = |index| catalogue.model(index).is_ok_and(|word| log_prior(&word) == f64::NEG_INFINITY);
+        let impossible = (0..catalogue.len()).map(impossible).collect();
+        let mut categorical = Self {
             descent: Descent::new(engine, &logits, learning)?,
             control: ControlVariate::new(&learning.baseline)?,
             table: Table::new(catalogue),
             logits,
-        })
+            impossible,
+        };
+        categorical.refresh(engine);
+        Ok(categorical)
+    }
+
+    /// Takes ψ over into the probabilities.
+    fn refresh(&mut self, engine: &E) {
+        refresh(engine, &self.descent.parameters, &mut self.logits, &self.impossible, &mut self.table);
     }
 
     /// The gradient of the mean loss as the batch estimates it: `Σ_n c_n (1[m = m_n] − q(m))` for every model m.
@@ -51,9 +68,16 @@ impl<E: Engine> Categorical<E> {
 }
 
 /// Takes ψ over into the probabilities.
-fn refresh<E: Engine>(engine: &E, parameters: &E::Buffer, logits: &mut [E::Real], table: &mut Table) {
+fn refresh<E: Engine>(
+    engine: &E,
+    parameters: &E::Buffer,
+    logits: &mut [E::Real],
+    impossible: &[bool],
+    table: &mut Table,
+) {
     engine.read(parameters, logits);
-    table.set_logits(engine, logits.iter().map(|logit| logit.to_f64()));
+    let logit = |(logit, &impossible): (&E::Real, &bool)| if impossible { f64::NEG_INFINITY } else { logit.to_f64() };
+    table.set_logits(engine, logits.iter().zip(impossible).map(logit));
 }
 
 impl<E: Engine> ModelDistribution<E> for Categorical<E> {
@@ -67,13 +91,13 @@ impl<E: Engine> ModelDistribution<E> for Categorical<E> {
 
     fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
         self.gradient(engine, batch);
-        let Self { table, descent, logits, .. } = self;
+        let Self { table, descent, logits, impossible, .. } = self;
         let entropy = table.entropy();
         let update = descent.step(engine, batch.pace, batch.information_limit, entropy, |parameters| {
-            refresh(engine, parameters, logits, table);
+            refresh(engine, parameters, logits, impossible, table);
             table.entropy()
         });
-        refresh(engine, &descent.parameters, logits, table);
+        self.refresh(engine);
         update
     }
 
@@ -87,7 +111,7 @@ impl<E: Engine> ModelDistribution<E> for Categorical<E> {
     fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
         self.descent.restore(engine, &mut state.take_state("descent"))?;
         self.control.restore(&mut state.take_state("control"))?;
-        refresh(engine, &self.descent.parameters, &mut self.logits, &mut self.table);
+        self.refresh(engine);
         Ok(())
     }
 

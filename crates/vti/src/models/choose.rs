@@ -134,19 +134,21 @@ pub(super) const MOST: usize = 1 << 20;
 const FEW: usize = 1 << 14;
 
 /// Written-out settings for a space, and the reason.
-fn choose(space: &dyn ModelSpace) -> (ModelsSettings, String) {
-    match Catalogue::new(space, FEW) {
+fn choose(space: &dyn ModelSpace) -> Result<(ModelsSettings, String), ModelsError> {
+    Ok(match Catalogue::new(space, FEW) {
         Ok(catalogue) => {
             let settings = SurrogateSettings { covariance: Covariance::Diagonal, ..SurrogateSettings::default() };
             let reason = format!("{} models: few enough for an estimate of its own for each", catalogue.len());
             (ModelsSettings::Surrogate(settings), reason)
         }
-        Err(_) => {
+        Err(SpaceError::TooMany { .. }) => {
             let models = space.log_count() / std::f64::consts::LN_10;
-            let reason = format!("10^{models:.1} models: too many to keep a number for each");
+            let count = if models.is_nan() { format!("more than {FEW}") } else { format!("10^{models:.1}") };
+            let reason = format!("{count} models: too many to keep a number for each");
             (ModelsSettings::Autoregressive(AutoregressiveSettings::default()), reason)
         }
-    }
+        Err(error) => return Err(error.into()),
+    })
 }
 
 /// Builds the distribution that `settings` name for a space, for training batches of `rows` rows. `auto` takes a diagonal
@@ -161,7 +163,7 @@ pub fn build<'a, E: Engine + 'a>(
 ) -> Result<Chosen<'a, E>, ModelsError> {
     let (settings, reason) = match settings {
         ModelsSettings::Auto {} => {
-            let (settings, reason) = choose(space);
+            let (settings, reason) = choose(space)?;
             (settings, Some(reason))
         }
         _ => (settings.clone(), None),
@@ -170,7 +172,7 @@ pub fn build<'a, E: Engine + 'a>(
         ModelsSettings::Auto {} => unreachable!("a choice is written out"),
         ModelsSettings::Categorical(CategoricalSettings { learning }) => {
             let catalogue = Catalogue::new(space, MOST)?;
-            Box::new(Categorical::new(engine, catalogue, learning)?)
+            Box::new(Categorical::new(engine, catalogue, log_prior, learning)?)
         }
         ModelsSettings::Autoregressive(AutoregressiveSettings { network, learning }) => {
             Box::new(Autoregressive::new(engine, space, network, learning, rows, seed)?)

@@ -166,7 +166,7 @@ impl WordNet {
 
     /// Random initial ψ: all words are equally likely, forbidden ones aside.
     pub fn initial_parameters<T: Real>(&self, seed: u64) -> Vec<T> {
-        self.layout.initial(seed)
+        self.layout.initial(seed, 1)
     }
 
     /// Memory for up to `rows` words.

@@ -26,12 +26,12 @@ pub struct Draws {
 impl Draws {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.log_q.len()
+        self.dims.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.log_q.is_empty()
+        self.dims.is_empty()
     }
 
     /// The word of a draw.

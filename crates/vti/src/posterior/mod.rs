@@ -19,10 +19,6 @@ use crate::random::Purpose;
 use crate::space::{Catalogue, Model};
 use crate::stats::Estimate;
 
-/// Numbers of batches that callers do not use.
-const BATCH_FOR_PROBABILITIES: u64 = u32::MAX as u64;
-const BATCH_FOR_BOUND: u64 = BATCH_FOR_PROBABILITIES - 1;
-
 /// Up to so many models their probabilities are computed one by one.
 const MOST_ENUMERATED: usize = 1 << 16;
 
@@ -30,8 +26,8 @@ const MOST_ENUMERATED: usize = 1 << 16;
 const ROWS: usize = 1024;
 
 /// Streams of their own for each part of a batch of draws; the last part is for the models.
-fn step(batch: u64, part: u32) -> u64 {
-    batch.wrapping_mul(1 << 32).wrapping_add(u64::from(part))
+fn step(batch: u32, part: u32) -> u64 {
+    u64::from(batch) << 32 | u64::from(part)
 }
 
 /// The density `q(m) q(θ_m | m)` after training.
@@ -116,12 +112,12 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
     }
 
     /// `count` independent draws; the same `batch` gives the same draws again.
-    pub fn draw(&mut self, count: usize, batch: u64) -> Result<Draws, FamilyError> {
+    pub fn draw(&mut self, count: usize, batch: u32) -> Result<Draws, FamilyError> {
         self.draw_for(count, Purpose::Evaluation, batch, false)
     }
 
     /// Draws with the target's log density at each.
-    pub fn draw_with_target(&mut self, count: usize, batch: u64) -> Result<Draws, FamilyError> {
+    pub fn draw_with_target(&mut self, count: usize, batch: u32) -> Result<Draws, FamilyError> {
         self.draw_for(count, Purpose::Evaluation, batch, true)
     }
 
@@ -130,7 +126,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         &mut self,
         count: usize,
         purpose: Purpose,
-        batch: u64,
+        batch: u32,
         target: bool,
     ) -> Result<Draws, FamilyError> {
         let words = self.draw_words(count, purpose, batch);
@@ -143,7 +139,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
     }
 
     /// Words and their log probabilities.
-    pub(crate) fn draw_words(&mut self, count: usize, purpose: Purpose, batch: u64) -> (Vec<u16>, Vec<f64>) {
+    pub(crate) fn draw_words(&mut self, count: usize, purpose: Purpose, batch: u32) -> (Vec<u16>, Vec<f64>) {
         let width = self.family.space().arities().len();
         let (mut words, mut log_q) = (vec![0; count * width], vec![0.0; count]);
         let draw = Draw { seed: self.seed, purpose, step: step(batch, u32::MAX) };
@@ -157,7 +153,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         words: &[u16],
         log_q: Option<&[f64]>,
         purpose: Purpose,
-        batch: u64,
+        batch: u32,
         target: bool,
     ) -> Result<Draws, FamilyError> {
         let width = self.family.space().arities().len();
@@ -214,7 +210,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         Ok(draws)
     }
 
-    /// `log q(m, θ)` at given points; −∞ for models that cannot be and parameters outside their support.
+    /// `log q(m, θ)` at given points; −∞ for parameters outside their support. Words that the space does not have are errors.
     pub fn log_q(&mut self, points: &[Point]) -> Result<Vec<f64>, FamilyError> {
         let mut found = Vec::with_capacity(points.len());
         for (chunk, points) in points.chunks(ROWS).enumerate() {
@@ -284,7 +280,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
                 true
             }
             None => {
-                let (words, _) = self.draw_words(draws, Purpose::Evaluation, BATCH_FOR_PROBABILITIES);
+                let (words, _) = self.draw_words(draws, Purpose::Summary, 0);
                 let share = 1.0 / draws.max(1) as f64;
                 words.chunks_exact(space.arities().len()).for_each(|word| add(word, share));
                 false
@@ -301,11 +297,12 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         Ok(found)
     }
 
-    /// The bound `−L` from fresh draws.
+    /// The bound `−L` from fresh draws, over those whose target is defined; not a number if none is.
     pub fn elbo(&mut self, draws: usize) -> Result<Estimate, FamilyError> {
-        let draws = self.draw_for(draws, Purpose::Evaluation, BATCH_FOR_BOUND, true)?;
-        let values = || draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q);
-        let count = draws.len().max(1) as f64;
+        let draws = self.draw_for(draws, Purpose::Summary, 1, true)?;
+        let terms = || draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q);
+        let values = || terms().filter(|term| !term.is_nan());
+        let count = values().count() as f64;
         let value = values().sum::<f64>() / count;
         let variance = values().map(|x| (x - value) * (x - value)).sum::<f64>() / (count - 1.0).max(1.0);
         Ok(Estimate { value, se: (variance / count).sqrt() })

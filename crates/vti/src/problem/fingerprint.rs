@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Problem;
+use super::{Constraints, Problem};
 use crate::random::{Purpose, Stream};
 use crate::space::ModelSpace;
 
@@ -15,6 +15,8 @@ use crate::space::ModelSpace;
 pub struct Fingerprint {
     arities: Vec<u16>,
     max_dim: usize,
+    parameters: Vec<String>,
+    constraints: Option<Constraints>,
     /// `log p(m)` and `log η(θ | m)` at each point; none where they are not finite.
     densities: Vec<[Option<f64>; 2]>,
 }
@@ -27,7 +29,13 @@ impl Fingerprint {
     pub fn of<P: Problem>(problem: &P) -> Self {
         let space = problem.space();
         let densities = (0..POINTS).map(|point| densities(problem, Stream::new(0, Purpose::Other(0), 0, point)));
-        Self { arities: space.arities().to_vec(), max_dim: space.max_dim(), densities: densities.collect() }
+        Self {
+            arities: space.arities().to_vec(),
+            max_dim: space.max_dim(),
+            parameters: problem.parameter_names(),
+            constraints: problem.constraints().cloned(),
+            densities: densities.collect(),
+        }
     }
 
     /// Whether two fingerprints are of one problem.
@@ -40,6 +48,8 @@ impl Fingerprint {
         let same = |a: &[Option<f64>; 2], b: &[Option<f64>; 2]| close(&a[0], &b[0]) && close(&a[1], &b[1]);
         self.arities == other.arities
             && self.max_dim == other.max_dim
+            && self.parameters == other.parameters
+            && self.constraints == other.constraints
             && self.densities.len() == other.densities.len()
             && self.densities.iter().zip(&other.densities).all(|(a, b)| same(a, b))
     }

@@ -41,7 +41,7 @@ pub trait Problem: Send + Sync {
     fn space(&self) -> &Self::Space;
 
     /// `log η(θ_m | m) = log p(y, θ_m | m)` and its gradient. `theta` holds the active coordinates of the model in order,
-    /// within their constraints; `gradient` is as long and is overwritten.
+    /// within their constraints (on the edge where rounding takes them there); `gradient` is as long, and starts at 0.
     fn log_density(&self, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError>;
 
     /// `log p(m)`, normalised. Uniform by default.

@@ -125,63 +125,107 @@ pub fn ratio(strata: &[Stratum<'_>], f: impl Fn(usize, usize) -> f64) -> Result<
     Ok(Estimate { value: ratio, se: variance.sqrt() / total })
 }
 
-/// Each stratum's share Z_s / Z of the total: [`ratio`] with the indicator of the stratum, for all of them in one pass.
+/// The share of each group of draws in the total: [`ratio`] with the indicator of the group, for all `groups` groups in one
+/// pass. `group(stratum, draw)` says to which a draw belongs.
 ///
-/// A stratum whose draws all have weight zero has the share 0 with standard error 0, which says nothing about what its draws
+/// A group whose draws all have weight zero has the share 0 with standard error 0, which says nothing about what its draws
 /// missed.
 ///
 /// ```
 /// use vti::stats::{Stratum, shares};
 /// let (a, b) = ([3f64.ln(); 2], [1f64.ln(); 2]);
-/// let shares = shares(&[Stratum::new(&a), Stratum::new(&b)])?;
+/// let shares = shares(&[Stratum::new(&a), Stratum::new(&b)], 2, |stratum, _| stratum)?;
 /// assert!((shares[0].value - 0.75).abs() < 1e-12 && shares[0].se < 1e-12);
 /// # Ok::<(), vti::stats::EstimateError>(())
 /// ```
-pub fn shares(strata: &[Stratum<'_>]) -> Result<Vec<Estimate>, EstimateError> {
+pub fn shares(
+    strata: &[Stratum<'_>],
+    groups: usize,
+    group: impl Fn(usize, usize) -> usize,
+) -> Result<Vec<Estimate>, EstimateError> {
     let scale = log_scale(strata)?;
     let sums: Vec<Sum> = strata.iter().map(|stratum| Sum::of(stratum, scale)).collect();
     let total: f64 = sums.iter().map(|sum| sum.total).sum();
-    // Variances before and after each stratum: all minus its own would cancel.
-    let mut after: Vec<f64> = sums.iter().rev().scan(0.0, |others, sum| accumulate(others, sum.variance)).collect();
-    after.reverse();
-    let before = sums.iter().scan(0.0, |others, sum| accumulate(others, sum.variance));
-    let estimates = sums.iter().zip(before.zip(&after)).map(|(sum, (before, after))| {
-        let share = sum.total / total;
-        // f − r is 1 − r throughout the stratum and −r elsewhere.
-        let variance = (1.0 - share).powi(2) * sum.variance + share * share * (before + after);
+    let all_variance: f64 = sums.iter().map(|sum| sum.variance).sum();
+    // Σw and Σw² of each group within each stratum, stratum by stratum.
+    let mut parts: Vec<Vec<Part>> = vec![Vec::new(); groups];
+    for (stratum, Stratum { log_weights, .. }) in strata.iter().enumerate() {
+        for (draw, log_weight) in log_weights.iter().enumerate() {
+            let weight = (log_weight - scale).exp();
+            let own = &mut parts[group(stratum, draw)];
+            if own.last().is_none_or(|part| part.stratum != stratum) {
+                own.push(Part { stratum, weight: 0.0, squares: 0.0, draws: 0 });
+            }
+            if let Some(part) = own.last_mut() {
+                part.weight += weight;
+                part.squares += weight * weight;
+                part.draws += 1;
+            }
+        }
+    }
+    let estimates = parts.iter().map(|own| {
+        let share = own.iter().map(|part| part.weight).sum::<f64>() / total;
+        // Where the group has no draws, f − r is −r throughout.
+        let elsewhere = all_variance - own.iter().map(|part| sums[part.stratum].variance).sum::<f64>();
+        let here: f64 = own.iter().map(|part| part.variance(&sums[part.stratum], share)).sum();
+        let variance = share * share * elsewhere.max(0.0) + here;
         Estimate { value: share, se: variance.sqrt() / total }
     });
     Ok(estimates.collect())
 }
 
-/// The sum so far; then adds to it.
-#[expect(clippy::unnecessary_wraps, reason = "the shape `scan` asks for")]
-fn accumulate(sum: &mut f64, term: f64) -> Option<f64> {
-    let before = *sum;
-    *sum += term;
-    Some(before)
+/// What a group has in a stratum.
+#[derive(Clone)]
+struct Part {
+    stratum: usize,
+    weight: f64,
+    squares: f64,
+    draws: usize,
+}
+
+impl Part {
+    /// Variance of `Σ w (f − r)` over a stratum, f being the indicator of the group and r its share.
+    fn variance(&self, stratum: &Sum, share: f64) -> f64 {
+        let (inside, outside) = (1.0 - share, -share);
+        let missed = stratum.missed * stratum.missed;
+        if self.draws as f64 == stratum.draws {
+            // All draws are the group's: the spread is that of the weights, without cancellation.
+            return inside * inside * stratum.variance;
+        }
+        let mean = (inside * self.weight + outside * (stratum.total - self.weight)) / stratum.draws;
+        let squares = inside * inside * self.squares + outside * outside * (stratum.squares - self.squares);
+        let spread = (squares - stratum.draws * mean * mean).max(0.0) * stratum.draws / (stratum.draws - 1.0);
+        // What was missed may be like any of the draws that were not.
+        spread + missed * inside.max(-outside).powi(2)
+    }
 }
 
 /// The sum of a stratum's contributions and the sum's estimated variance.
 struct Sum {
+    draws: f64,
     total: f64,
+    squares: f64,
+    /// What the draws missed.
+    missed: f64,
     variance: f64,
 }
 
 impl Sum {
     fn of(stratum: &Stratum<'_>, scale: f64) -> Self {
         let sum = Self::new(stratum.log_weights.iter().map(|log_weight| (log_weight - scale).exp()));
-        Self { variance: sum.variance + (2.0 * (stratum.log_beyond - scale)).exp(), ..sum }
+        let missed = (stratum.log_beyond - scale).exp();
+        Self { variance: sum.variance + missed * missed, missed, ..sum }
     }
 
     fn new(contributions: impl Iterator<Item = f64> + Clone) -> Self {
-        let (n, total) = contributions.clone().fold((0.0, 0.0), |(n, total), c| (n + 1.0, total + c));
+        let sums = |(n, total, squares), c: f64| (n + 1.0, total + c, squares + c * c);
+        let (n, total, squares) = contributions.clone().fold((0.0, 0.0, 0.0), sums);
         let variance = if n > 1.0 {
             n / (n - 1.0) * contributions.map(|c| (c - total / n).powi(2)).sum::<f64>()
         } else {
             total * total
         };
-        Self { total, variance }
+        Self { draws: n, total, squares, missed: 0.0, variance }
     }
 }
 

@@ -8,7 +8,7 @@ mod settings;
 mod trainer;
 
 pub use error::TrainError;
-pub use replicates::{Replicate, Replicates, replicates};
+pub use replicates::{Ending, Replicate, Replicates, replicates};
 pub use report::{Dropped, NotFinite, Observer, Silent, StepReport, Stop};
 pub use settings::{CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TrainSettings};
 pub use trainer::{Fit, Trainer};

@@ -14,7 +14,7 @@ pub struct StepReport {
     pub step: u64,
     /// Seconds of training so far, those before an interruption included.
     pub seconds: f64,
-    /// The bound `−L(ψ, φ)` as the batch estimates it.
+    /// The bound `−L(ψ, φ)` as the batch estimates it; not a number if no draw was finite.
     pub elbo: f64,
     /// Standard error of the bound.
     pub elbo_se: f64,
@@ -57,8 +57,11 @@ pub enum NotFinite {
     /// The log-determinant of the flow.
     #[error("the log-determinant of the flow is not finite")]
     LogDeterminant,
+    /// The log probability of the model under q.
+    #[error("its log probability under q is not finite")]
+    LogModel,
     /// The log prior of the model.
-    #[error("its log prior is not finite")]
+    #[error("its log prior is not finite (a model of prior probability 0 should be forbidden by the space)")]
     LogPrior,
     /// The log density.
     #[error("the log density is not finite")]

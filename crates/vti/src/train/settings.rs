@@ -16,9 +16,10 @@ pub struct TrainSettings {
     pub batch: usize,
     /// Steps at most; schedules run over so many.
     pub steps: u64,
-    /// Seconds at most.
+    /// Seconds at most, from the start or from where a run is taken up again. A new run first finds out how many steps fit
+    /// in, and plans its schedules for those.
     pub time_limit: Option<f64>,
-    /// When to stop because nothing improves any more; never if none.
+    /// When to stop because nothing improves any more, once q(m) has had time to settle; never if none.
     pub plateau: Option<PlateauSettings>,
     /// Optimiser of φ.
     pub optimiser: OptimiserSettings,
@@ -105,6 +106,14 @@ impl InformationSettings {
         }
     }
 
+    /// Whether q(m) has been free to settle long enough for its bound to mean something.
+    pub(super) fn has_settled(&self, step: u64, steps: u64) -> bool {
+        match *self {
+            Self::Unlimited {} | Self::Nats { .. } => true,
+            Self::Share { hold, fall } => step as f64 >= (hold + fall) * steps as f64,
+        }
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         let positive =
             |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
@@ -159,16 +168,17 @@ impl TrainSettings {
     /// Refuses settings that make no sense.
     pub fn check(&self) -> Result<(), SettingError> {
         let check = SettingError::check;
-        check("batch", self.batch as f64, self.batch > 0, "at least 1")?;
+        // A single draw has no other to be compared with.
+        check("batch", self.batch as f64, self.batch > 1, "at least 2")?;
         check("steps", self.steps as f64, self.steps > 0, "at least 1")?;
         let positive = |what, value: Option<f64>| {
             let value = value.unwrap_or(1.0);
-            check(what, value, value > 0.0, "positive")
+            check(what, value, value > 0.0 && value.is_finite(), "positive")
         };
         positive("time_limit", self.time_limit)?;
         if let Some(PlateauSettings { window, tolerance }) = self.plateau {
             check("window", window as f64, window > 1, "at least 2")?;
-            check("tolerance", tolerance, tolerance >= 0.0, "at least 0")?;
+            check("tolerance", tolerance, tolerance >= 0.0 && tolerance.is_finite(), "at least 0")?;
         }
         self.schedule.check()?;
         self.information.check()?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plateau::Plateau;
 use super::report::{Dropped, NotFinite, Observer, StepReport, Stop};
-use super::{FlowGradient, TrainError, TrainSettings};
+use super::{CheckpointSettings, FlowGradient, TrainError, TrainSettings};
 use crate::engine::{Engine, Real};
 use crate::family::{Family, FamilySettings, Pass};
 use crate::flow::Passes;
@@ -16,11 +16,17 @@ use crate::optimise::Optimiser;
 use crate::posterior::{Posterior, Saved};
 use crate::problem::Problem;
 use crate::random::Purpose;
-use crate::state::State;
-use crate::store::StoreError;
+use crate::state::{State, StateError};
+use crate::store::{self, StoreError};
 
 /// Steps between trials of both gradient estimators.
 const TRY_BOTH_EVERY: u64 = 25;
+
+/// Steps that are tried to find out how many fit into a time limit, the share of the limit they may take, and the share that
+/// is planned for: steps get slower or faster as q(m) moves to larger or smaller models.
+const TRIAL_STEPS: u64 = 20;
+const TRIAL_SHARE: f64 = 0.1;
+const PLANNED_SHARE: f64 = 0.9;
 
 /// Gradients that are not finite for so many steps in a row end a run.
 const MOST_BAD_GRADIENTS: u64 = 100;
@@ -112,6 +118,8 @@ pub struct Fit<'a, P: Problem, E: Engine> {
     pub dropped: u64,
     /// The first of them.
     pub first_dropped: Option<Dropped>,
+    /// Why the finished run could not be saved, where it should have been.
+    pub unsaved: Option<TrainError>,
 }
 
 impl<P: Problem, E: Engine> std::fmt::Debug for Fit<'_, P, E> {
@@ -178,11 +186,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             checkpoint.path = path.into();
         }
         let mut trainer = Self::new(problem, engine, &saved.family, &settings)?;
-        trainer.family.restore(&mut state.take_state("family"))?;
-        trainer.optimiser.restore(engine, &mut state.take_state("optimiser"))?;
-        trainer.plateau.restore(&mut state.take_state("plateau"))?;
-        trainer.bad_gradients = state.take_number("bad_gradients")? as u64;
-        trainer.by_path = state.take_number("by_path")? != 0.0;
+        trainer.restore(&mut state)?;
         (trainer.step, trainer.seconds) = (run.steps, run.seconds);
         (trainer.dropped, trainer.first_dropped) = (run.dropped, run.first_dropped);
         Ok(trainer)
@@ -198,6 +202,11 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         self.settings.time_limit = seconds;
     }
 
+    /// Where it is saved from here on, whatever the checkpoint said.
+    pub fn set_checkpoint(&mut self, checkpoint: Option<CheckpointSettings>) {
+        self.settings.checkpoint = checkpoint;
+    }
+
     /// The family as it is now.
     pub fn family(&self) -> &Family<'a, P, E> {
         &self.family
@@ -208,10 +217,15 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         self.step
     }
 
-    /// Steps until something ends the run, saving now and then and at the end.
+    /// Steps until something ends the run, saving now and then and at the end. A save that fails is tried again the next
+    /// time; if the last one fails, the fit says so.
     pub fn run(mut self, observer: &mut impl Observer) -> Result<Fit<'a, P, E>, TrainError> {
-        let before = self.seconds;
+        if let Some(checkpoint) = &self.settings.checkpoint {
+            store::probe(&checkpoint.path)?;
+        }
         let start = Instant::now();
+        self.plan_for_time_limit()?;
+        let before = self.seconds;
         let mut last_saved = 0.0;
         let stop = loop {
             if self.step >= self.settings.steps {
@@ -221,23 +235,48 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             let elapsed = start.elapsed().as_secs_f64();
             self.seconds = before + elapsed;
             report.seconds = self.seconds;
+            // First of all: a run that is interrupted here must remember this step.
+            let plateau = self.observe_plateau(&report);
             if observer.step(&report).is_break() {
                 break Stop::Observer;
             }
-            if let Some(seconds) = self.settings.time_limit.filter(|&limit| self.seconds >= limit) {
+            if let Some(seconds) = self.settings.time_limit.filter(|&limit| elapsed >= limit) {
                 break Stop::TimeLimit { seconds };
             }
-            let settings = self.settings.plateau.as_ref();
-            if let Some(stop) = settings.and_then(|settings| self.plateau.observe(report.elbo, settings)) {
+            if let Some(stop) = plateau {
                 break stop;
             }
             if self.settings.checkpoint.as_ref().is_some_and(|checkpoint| elapsed - last_saved >= checkpoint.every) {
-                self.save()?;
+                let _ = self.save();
                 last_saved = elapsed;
             }
         };
-        self.save()?;
-        Ok(self.finish(stop))
+        let unsaved = self.save().err();
+        Ok(Fit { unsaved, ..self.finish(stop) })
+    }
+
+    /// Whether nothing improves any more.
+    fn observe_plateau(&mut self, report: &StepReport) -> Option<Stop> {
+        let settings = self.settings.plateau.as_ref()?;
+        let settled = self.settings.information.has_settled(self.step, self.settings.steps);
+        if settled { self.plateau.observe(report.elbo, settings) } else { None }
+    }
+
+    /// Finds out how many steps fit into the time limit by taking a few, and starts afresh with as many planned: learning
+    /// rates then reach 0 in time, and the run can be repeated by asking for that number of steps.
+    fn plan_for_time_limit(&mut self) -> Result<(), TrainError> {
+        let Some(limit) = self.settings.time_limit.filter(|_| self.step == 0) else { return Ok(()) };
+        let mut start = self.state();
+        let clock = Instant::now();
+        let elapsed = || clock.elapsed().as_secs_f64();
+        while self.step < TRIAL_STEPS.min(self.settings.steps) && elapsed() < TRIAL_SHARE * limit {
+            self.step()?;
+        }
+        let fitting = (PLANNED_SHARE * limit - elapsed()) / (elapsed() / self.step as f64);
+        self.restore(&mut start)?;
+        (self.step, self.dropped, self.first_dropped) = (0, 0, None);
+        self.settings.steps = self.settings.steps.min((fitting as u64).max(1));
+        Ok(())
     }
 
     /// What was learned so far.
@@ -249,18 +288,33 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             seconds: self.seconds,
             dropped: self.dropped,
             first_dropped: self.first_dropped,
+            unsaved: None,
         }
     }
 
-    /// Writes a checkpoint, where one is wanted.
-    pub fn save(&self) -> Result<(), TrainError> {
-        let Some(checkpoint) = &self.settings.checkpoint else { return Ok(()) };
+    /// Everything that changes from step to step.
+    fn state(&self) -> State {
         let mut state = State::default();
         state.put_state("family", self.family.state());
         state.put_state("optimiser", self.optimiser.state(self.family.engine));
         state.put_state("plateau", self.plateau.state());
         state.put("bad_gradients", &[self.bad_gradients as f64]);
         state.put("by_path", &[f64::from(u8::from(self.by_path))]);
+        state
+    }
+
+    fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
+        self.family.restore(&mut state.take_state("family"))?;
+        self.optimiser.restore(self.family.engine, &mut state.take_state("optimiser"))?;
+        self.plateau.restore(&mut state.take_state("plateau"))?;
+        self.bad_gradients = state.take_number("bad_gradients")? as u64;
+        self.by_path = state.take_number("by_path")? != 0.0;
+        Ok(())
+    }
+
+    /// Writes a checkpoint, where one is wanted.
+    pub fn save(&self) -> Result<(), TrainError> {
+        let Some(checkpoint) = &self.settings.checkpoint else { return Ok(()) };
         let run = Run {
             settings: self.settings.clone(),
             steps: self.step,
@@ -271,7 +325,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         let wrong =
             |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };
         let run = serde_json::to_value(run).map_err(wrong)?;
-        Saved::of(&self.family, self.settings.seed, Some(run)).write(&checkpoint.path, &state)?;
+        Saved::of(&self.family, self.settings.seed, Some(run)).write(&checkpoint.path, &self.state())?;
         Ok(())
     }
 
@@ -289,6 +343,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         let rate = self.settings.schedule.rate(step, self.settings.steps);
         let gradient_norm = self.move_flow(rate)?;
         let models = self.move_models(rate);
+        self.count_bad_gradients(gradient_norm.is_finite() && models.gradient_norm.is_finite())?;
         self.step += 1;
         Ok(self.report(rate, gradient_norm, models, dropped))
     }
@@ -334,7 +389,8 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         let pass = &self.pass;
         let place = pass.place(row);
         let coordinate = |numbers: &[f64]| {
-            let bad = numbers[place.clone()].iter().position(|x| !x.is_finite())?;
+            // In the engine's precision, which may be able to hold less.
+            let bad = numbers[place.clone()].iter().position(|&x| !E::Real::from_f64(x).is_finite())?;
             Some(pass.batch.active(row)[bad])
         };
         if let Some(coordinate) = coordinate(&pass.theta) {
@@ -342,6 +398,9 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         }
         if !pass.log_det[row].is_finite() {
             return Some(NotFinite::LogDeterminant);
+        }
+        if !pass.log_q_model[row].is_finite() {
+            return Some(NotFinite::LogModel);
         }
         if !self.batch.log_prior[row].is_finite() {
             return Some(NotFinite::LogPrior);
@@ -362,12 +421,16 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         }
         self.find_gradient(self.by_path)?;
         let Self { family, optimiser, gradient, .. } = self;
-        let norm = optimiser.update(family.engine, rate, gradient, &mut family.parameters);
-        self.bad_gradients = if norm.is_finite() { 0 } else { self.bad_gradients + 1 };
-        if self.bad_gradients >= MOST_BAD_GRADIENTS {
-            return Err(TrainError::Gradient { step: self.step, steps: self.bad_gradients });
+        Ok(optimiser.update(family.engine, rate, gradient, &mut family.parameters))
+    }
+
+    /// Gradients of either half that are not finite change nothing; too many of them in a row end the run.
+    fn count_bad_gradients(&mut self, finite: bool) -> Result<(), TrainError> {
+        self.bad_gradients = if finite { 0 } else { self.bad_gradients + 1 };
+        if self.bad_gradients < MOST_BAD_GRADIENTS {
+            return Ok(());
         }
-        Ok(norm)
+        Err(TrainError::Gradient { step: self.step, steps: self.bad_gradients })
     }
 
     /// Tries both estimators on the batch at hand; a backward pass uses the forward one up, so each try needs another.
@@ -415,7 +478,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             log_h: &batch.log_h,
             kept: &batch.kept,
             pace: flow_rate / settings.schedule.peak(),
-            information_limit: settings.information.limit(*step, settings.steps, family.space().log_count()),
+            information_limit: settings.information.limit(*step, settings.steps, family.log_count()),
         };
         family.models.update(family.engine, &scored)
     }
@@ -429,7 +492,8 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             let mean = mean + off / (count + 1.0);
             (count + 1.0, mean, squares + off * (elbo - mean))
         });
-        let (elbo, elbo_se): (f64, f64) = (mean, (squares / (count * f64::max(count - 1.0, 1.0))).sqrt());
+        let elbo = if count > 0.0 { mean } else { f64::NAN };
+        let elbo_se = f64::sqrt(squares / (count * f64::max(count - 1.0, 1.0)));
         let entropy = -pass.log_q_model.iter().sum::<f64>() / pass.rows() as f64;
         let (step, seconds) = (self.step, self.seconds);
         StepReport { step, seconds, elbo, elbo_se, entropy, rate, gradient_norm, models, dropped }

@@ -4,10 +4,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use vti::engine::CpuEngine;
-use vti::family::FamilySettings;
+use vti::family::{FamilySettings, FlowKind};
+use vti::models::ModelsSettings;
 use vti::posterior::{LoadError, Posterior};
+use vti::problem;
+use vti::space::Subsets;
 use vti::store::{self, StoreError};
-use vti::train::{CheckpointSettings, Silent, StepReport, Stop, TrainError, TrainSettings, Trainer};
+use vti::train::{
+    CheckpointSettings, InformationSettings, PlateauSettings, Silent, StepReport, Stop, TrainError, TrainSettings,
+    Trainer,
+};
 
 use crate::{bits, directory, families, normal, settings};
 
@@ -25,7 +31,53 @@ fn runs_repeat_bit_for_bit_on_any_number_of_threads() {
         assert_eq!(one, run(&family, &settings(), 1));
         assert_eq!(one, run(&family, &settings(), 2));
         assert_ne!(one, run(&family, &TrainSettings { seed: 2, ..settings() }, 1), "seeds matter");
+        // Enough rows for several lanes whose gradients are summed.
+        let large =
+            TrainSettings { batch: 1100, steps: 6, information: InformationSettings::Unlimited {}, ..settings() };
+        assert_eq!(run(&family, &large, 1), run(&family, &large, 2));
     }
+}
+
+#[test]
+fn tables_of_many_models_do_not_depend_on_threads() {
+    let space = || Subsets::new(15).unwrap();
+    let run = |models: &ModelsSettings, threads: usize| {
+        let problem = problem::from_fn(space(), |model, theta, gradient| {
+            gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+            f64::from(model[3]) - 0.5 * theta.iter().map(|t| t * t).sum::<f64>()
+        });
+        let flow = FlowKind::Diagonal { hidden: vec![] };
+        let family = FamilySettings { models: models.clone(), flow, ..FamilySettings::default() };
+        let settings =
+            TrainSettings { steps: 5, batch: 600, information: InformationSettings::Unlimited {}, ..settings() };
+        let engine = CpuEngine::<f32>::new(threads).unwrap();
+        let mut fit = Trainer::new(&problem, &engine, &family, &settings).unwrap().run(&mut Silent).unwrap();
+        bits(&mut fit.posterior)
+    };
+    for family in &families()[..4] {
+        if !matches!(family.models, ModelsSettings::Autoregressive(_)) {
+            assert_eq!(run(&family.models, 1), run(&family.models, 2));
+        }
+    }
+}
+
+#[test]
+fn a_plateau_is_found_at_the_same_step_after_an_interruption() {
+    let (problem, directory, engine) = (normal(0.5), directory("plateau"), CpuEngine::<f32>::single());
+    let path = directory.join("run.safetensors");
+    let settings = TrainSettings {
+        checkpoint: Some(CheckpointSettings { path: path.clone(), every: 1e9 }),
+        plateau: Some(PlateauSettings { window: 20, tolerance: 10.0 }),
+        information: InformationSettings::Unlimited {},
+        ..settings()
+    };
+    let whole = Trainer::new(&problem, &engine, &families()[3], &settings).unwrap().run(&mut Silent).unwrap();
+    assert!(matches!(whole.stop, Stop::Plateau { .. }) && whole.steps == 40, "{} at {}", whole.stop, whole.steps);
+    let trainer = Trainer::new(&problem, &engine, &families()[3], &settings).unwrap();
+    trainer.run(&mut interrupt_after(27)).unwrap();
+    let fit = Trainer::resume(&problem, &engine, &path).unwrap().run(&mut Silent).unwrap();
+    assert_eq!((fit.stop, fit.steps), (whole.stop, whole.steps));
+    std::fs::remove_dir_all(directory).unwrap();
 }
 
 /// Stops after so many steps, as an interrupted run would.

@@ -55,6 +55,19 @@ fn a_mean_field_flow_is_biased_as_predicted_and_the_alarm_goes_off() {
 }
 
 #[test]
+fn chains_that_do_not_mix_are_not_trusted() {
+    let problem = pair();
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let family = FamilySettings { flow: FlowKind::Diagonal { hidden: vec![] }, ..FamilySettings::default() };
+    let mut posterior = train(&problem, &engine, &family, 3000, 256);
+    // Independence moves alone get stuck in the tails that the flow does not cover.
+    let settings = RefineSettings { chains: 8, warmup: 0, iterations: 60, local_moves: 0, ..RefineSettings::default() };
+    let refined = refine(&mut posterior, &settings).unwrap();
+    assert_eq!(refined.verdict.kind, VerdictKind::DoNotTrust, "{}", refined.verdict.text);
+    assert!(refined.accepted_moves.is_nan() && refined.draws.len() == 8 * 12);
+}
+
+#[test]
 fn chains_mend_what_weights_cannot() {
     let problem = pair();
     let engine = CpuEngine::<f32>::new(2).unwrap();

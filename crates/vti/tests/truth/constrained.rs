@@ -1,5 +1,6 @@
 //! Constrained parameters and constrained models.
 
+use vti::check::{RefineSettings, VerdictKind, refine};
 use vti::engine::CpuEngine;
 use vti::family::{ContextSettings, FamilySettings};
 use vti::models::{AutoregressiveSettings, ModelsSettings};
@@ -75,6 +76,17 @@ fn evidences_of_constrained_parameters_are_those_of_gamma_beta_and_dirichlet() {
         .collect();
     for (row, log_q) in posterior.log_q(&points).unwrap().into_iter().enumerate() {
         assert!((log_q - draws.log_q[row]).abs() < 2e-3 * (1.0 + log_q.abs()), "{log_q} {}", draws.log_q[row]);
+    }
+    let refined = refine(&mut posterior, &RefineSettings::default()).unwrap();
+    for model in &refined.correction.models {
+        let (value, se) = (model.corrected.value, model.corrected.se);
+        let truth = probabilities[catalogue.index(&model.model).unwrap()];
+        assert!((value - truth).abs() < 4.0 * se, "{}: {value} ± {se}, {truth}", model.label);
+    }
+    for row in 0..refined.draws.len() {
+        let names = posterior.active_parameters(refined.draws.word(row));
+        assert_eq!(names.len(), refined.draws.dims[row]);
+        assert!(refined.draws.theta(row).iter().zip(names).all(|(&t, name)| name == 1 || t > 0.0));
     }
     let outside = vti::posterior::Point { model: vec![1, 0, 0].into(), theta: vec![-1.0] };
     assert_eq!(posterior.log_q(&[outside]).unwrap(), [f64::NEG_INFINITY]);
@@ -163,5 +175,139 @@ fn words_that_mean_one_graph_are_counted_together() {
             let exact = log_evidence(space, &model.model);
             assert!((found.value - exact).abs() < 3.5 * found.se + 1e-3, "{name}: {found:?} {exact}");
         }
+        let refined = refine(&mut posterior, &RefineSettings::default()).unwrap();
+        for model in refined.correction.models.iter().take(5) {
+            let (value, se, truth) = (model.corrected.value, model.corrected.se, truth[&model.model]);
+            assert!((value - truth).abs() < 4.0 * se, "{name}: chains: {}: {value} ± {se}, {truth}", model.label);
+        }
+        let listed: f64 = refined.correction.models.iter().map(|model| model.q).sum();
+        assert!((listed - 1.0).abs() < 0.01, "{name}: {listed}");
     }
+}
+
+#[test]
+fn priors_of_models_count_and_models_of_prior_zero_are_never_drawn() {
+    let space = Subsets::new(3).unwrap();
+    let log_prior = |model: &[u16]| match model {
+        [1, 1, _] => f64::NEG_INFINITY,
+        _ => (if model[2] == 1 { 0.7f64 } else { 0.3 } / 3.0).ln(),
+    };
+    let problem = problem::from_fn(space, |model, theta, gradient| {
+        gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+        let log_tau = std::f64::consts::TAU.ln();
+        0.9 * f64::from(model[0]) - theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
+    })
+    .with_log_prior(log_prior);
+    let catalogue = Catalogue::new(problem.space(), 8).unwrap();
+    let logs: Vec<f64> = (0..8)
+        .map(|m| {
+            let word = catalogue.model(m).unwrap();
+            log_prior(&word) + 0.9 * f64::from(word[0])
+        })
+        .collect();
+    let probabilities = normalise(&logs);
+    let log_evidence = logs.iter().map(|log| log.exp()).sum::<f64>().ln();
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    for (name, models) in distributions().into_iter().filter(|(name, _)| *name != "autoregressive") {
+        let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
+        let mut posterior = train(&problem, &engine, &family, 500, 256);
+        let off = distance(&mut posterior, &catalogue, &probabilities);
+        assert!(off < 0.02, "{name}: q(m) is off by {off}");
+        let draws = posterior.draw(5000, 0).unwrap();
+        assert!((0..5000).all(|row| draws.word(row)[..2] != [1, 1]), "{name}");
+        let check = check_with(&mut posterior, 10_000);
+        assert_corrected(name, &check, &catalogue, &probabilities, 6);
+        assert!((check.log_evidence.value - log_evidence).abs() < 3.0 * check.log_evidence.se + 1e-3, "{name}");
+        for model in check.correction.models.iter().take(6) {
+            let found = model.log_evidence.unwrap();
+            let truth = 0.9 * f64::from(model.model[0]);
+            assert!((found.value - truth).abs() < 3.5 * found.se + 1e-3, "{name}: {}: {found:?}", model.label);
+        }
+    }
+}
+
+#[test]
+fn undefined_densities_and_forbidden_words_do_not_stop_a_refinement() {
+    let space = Subsets::new(3).unwrap().with_sizes(1..=3).unwrap();
+    let problem = problem::from_fn(space, |_, theta, gradient| {
+        gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+        let log_tau = std::f64::consts::TAU.ln();
+        if theta[0] > 1.8 {
+            return f64::NAN;
+        }
+        -theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
+    });
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
+    let mut posterior = train(&problem, &engine, &family, 300, 256);
+    let check = check_with(&mut posterior, 5000);
+    assert!(check.undefined > 0 && check.elbo.value.is_finite());
+    let refined = refine(&mut posterior, &RefineSettings { iterations: 100, ..RefineSettings::default() }).unwrap();
+    assert!(refined.correction.models.iter().all(|model| problem.space().is_allowed(&model.model)));
+    assert!((0..refined.draws.len()).all(|row| refined.draws.theta(row)[0] <= 1.8));
+    assert!(refined.draws.log_target.iter().all(|log_target| log_target.is_finite()));
+}
+
+/// A constrained space that does not say how many words it has.
+struct Shy(Subsets);
+
+impl ModelSpace for Shy {
+    fn arities(&self) -> &[u16] {
+        self.0.arities()
+    }
+    fn max_dim(&self) -> usize {
+        self.0.max_dim()
+    }
+    fn mark_active(&self, word: &[u16], active: &mut [bool]) {
+        self.0.mark_active(word, active);
+    }
+    fn is_constrained(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_space_that_does_not_count_its_words_needs_a_prior_and_then_works() {
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let problem = || {
+        problem::from_fn(Shy(Subsets::new(2).unwrap()), |model, theta, gradient| {
+            gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+            let log_tau = std::f64::consts::TAU.ln();
+            2.0 * f64::from(model[0]) - theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
+        })
+    };
+    let silent = problem();
+    let error = vti::family::Family::new(&silent, &engine, &FamilySettings::default(), 8, 1).unwrap_err().to_string();
+    assert!(error.contains("log_count"), "{error}");
+    let problem = problem().with_log_prior(|_| -4f64.ln());
+    for (name, models) in distributions() {
+        let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
+        let mut posterior = train(&problem, &engine, &family, 300, 128);
+        let best: f64 = posterior
+            .model_probabilities(1)
+            .unwrap()
+            .iter()
+            .filter(|model| model.model[0] == 1)
+            .map(|model| model.probability.value)
+            .sum();
+        assert!((best - 0.8808).abs() < 0.02, "{name}: {best}");
+    }
+}
+
+#[test]
+fn a_large_space_is_judged_by_what_can_be_known_about_it() {
+    let problem = problem::from_fn(Subsets::new(30).unwrap(), |_, theta, gradient| {
+        gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+        let log_tau = std::f64::consts::TAU.ln();
+        -theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
+    });
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    // At the start q is exact: all models alike, all parameters standard normal.
+    let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
+    let mut posterior = train(&problem, &engine, &family, 2, 16);
+    let check = check_with(&mut posterior, 5000);
+    assert!(check.correction.total_variation < 0.02, "{}", check.verdict.text);
+    assert_eq!(check.verdict.kind, VerdictKind::Trust, "{}", check.verdict.text);
+    let json = serde_json::to_string(&check).unwrap();
+    assert!(json.contains("total_variation"));
 }

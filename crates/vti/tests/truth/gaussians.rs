@@ -23,7 +23,8 @@ fn truth<S: ModelSpace>(space: S, which: impl Fn(&str) -> bool, steps: u64, batc
         let (value, se) = (check.log_evidence.value, check.log_evidence.se);
         assert!((value - log_evidence).abs() < 3.0 * se + 1e-3, "{name}: {value} ± {se}, truth {log_evidence}");
         assert_eq!(check.verdict.kind, VerdictKind::Trust, "{name}: {}", check.verdict.text);
-        assert!(check.elbo.value < value + 3.0 * check.elbo.se, "{name}: a bound is a bound");
+        // Up to rounding in single precision.
+        assert!(check.elbo.value < value + 3.0 * check.elbo.se + 1e-4, "{name}: a bound is a bound");
         for model in check.correction.models.iter().take(3) {
             let (found, truth) = (model.log_evidence.unwrap(), problem.log_evidence(&model.model));
             assert!((found.value - truth).abs() < 3.5 * found.se + 1e-3, "{name}: {}: {found:?} {truth}", model.label);

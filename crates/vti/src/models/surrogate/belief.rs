@@ -129,7 +129,9 @@ fn condition_full<E: Engine>(
             Instructions::detect().run(Subtract { factor, from: earlier, to: row });
             residuals[i] -= factor * residuals[j];
         }
-        let pivot = (row[model] + noise / observations[i].count).max(f64::MIN_POSITIVE).sqrt();
+        // Rounding may take a variance below 0, but never the noise.
+        let own = noise / observations[i].count;
+        let pivot = (row[model] + own).max(own).sqrt();
         row.iter_mut().for_each(|value| *value /= pivot);
         residuals[i] /= pivot;
     }
