@@ -50,11 +50,11 @@ impl Default for SgdSettings {
 /// let engine = CpuEngine::<f64>::single();
 /// let (mut parameters, mut gradient) = (engine.buffer(2), engine.buffer(2));
 /// engine.write(&[3.0, 4.0], &mut gradient);
-/// let settings = OptimiserSettings::Sgd(SgdSettings { clip_norm: Some(1.0) });
+/// let settings = OptimiserSettings::Sgd(SgdSettings { clip_norm: Some(2.5) });
 /// let norm = Optimiser::new(&engine, 2, &settings)?.update(&engine, 0.5, &gradient, &mut parameters);
 /// let mut found = [0.0; 2];
 /// engine.read(&parameters, &mut found);
-/// assert_eq!((norm, found), (5.0, [-0.3, -0.4]));
+/// assert_eq!((norm, found), (5.0, [-0.75, -1.0])); // half the gradient, half of that
 /// # Ok::<(), vti::optimise::SettingError>(())
 /// ```
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::SettingError;
 /// let schedule = Schedule::WarmupDecay { rate: 1e-3, warmup: 0.1, hold: 0.5 };
 /// assert_eq!(schedule.rate(0, 100), 1e-4);
 /// assert_eq!(schedule.rate(30, 100), 1e-3);
-/// assert_eq!(schedule.rate(80, 100), 0.5e-3);
+/// assert_eq!(schedule.rate(75, 100), 0.5e-3);
 /// assert_eq!(schedule.rate(100, 100), 0.0);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
