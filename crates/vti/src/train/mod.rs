@@ -1,5 +1,6 @@
 //! Learning ψ and φ together (paper, sections 3.1 to 3.4).
 
+mod checkpoint;
 mod error;
 mod plateau;
 mod replicates;

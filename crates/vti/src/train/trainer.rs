@@ -1,9 +1,6 @@
 //! The training loop.
 
-use std::path::Path;
 use std::time::Instant;
-
-use serde::{Deserialize, Serialize};
 
 use super::plateau::Plateau;
 use super::report::{Dropped, NotFinite, Observer, StepReport, Stop};
@@ -13,11 +10,10 @@ use crate::family::{Family, FamilySettings, Pass};
 use crate::flow::Passes;
 use crate::models::{Draw, ModelUpdate, ScoredBatch};
 use crate::optimise::Optimiser;
-use crate::posterior::{Posterior, Saved};
+use crate::posterior::Posterior;
 use crate::problem::Problem;
 use crate::random::Purpose;
-use crate::state::{State, StateError};
-use crate::store::{self, StoreError};
+use crate::store;
 
 /// Steps between trials of both gradient estimators.
 const TRY_BOTH_EVERY: u64 = 25;
@@ -65,20 +61,20 @@ const MOST_BAD_GRADIENTS: u64 = 100;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Trainer<'a, P: Problem, E: Engine> {
-    family: Family<'a, P, E>,
-    settings: TrainSettings,
-    optimiser: Optimiser<E>,
+    pub(super) family: Family<'a, P, E>,
+    pub(super) settings: TrainSettings,
+    pub(super) optimiser: Optimiser<E>,
     gradient: E::Buffer,
     pass: Pass<E>,
-    plateau: Plateau,
-    step: u64,
+    pub(super) plateau: Plateau,
+    pub(super) step: u64,
     /// Seconds before this process took over.
-    seconds: f64,
-    dropped: u64,
-    bad_gradients: u64,
+    pub(super) seconds: f64,
+    pub(super) dropped: u64,
+    pub(super) bad_gradients: u64,
     /// Whether the path derivative is in use.
-    by_path: bool,
-    first_dropped: Option<Dropped>,
+    pub(super) by_path: bool,
+    pub(super) first_dropped: Option<Dropped>,
     batch: Buffers<E::Real>,
 }
 
@@ -91,17 +87,6 @@ struct Buffers<T> {
     /// The score, then the derivative with respect to θ.
     theta_gradient: Vec<T>,
     log_det_gradient: Vec<T>,
-}
-
-/// What a checkpoint says about the run beside its arrays.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Run {
-    settings: TrainSettings,
-    steps: u64,
-    seconds: f64,
-    dropped: u64,
-    first_dropped: Option<Dropped>,
 }
 
 /// A finished run.
@@ -171,25 +156,6 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             family,
             settings: settings.clone(),
         })
-    }
-
-    /// A run that goes on from a checkpoint, with its settings; the result is that of a run that was never interrupted,
-    /// bit for bit.
-    pub fn resume(problem: &'a P, engine: &'a E, path: &Path) -> Result<Self, TrainError> {
-        let (saved, mut state) = Saved::read(path, problem, engine)?;
-        let wrong = |reason: String| StoreError::Content { path: path.into(), reason };
-        let run = saved.run.ok_or_else(|| wrong("this is a finished posterior, not a checkpoint of a run".into()))?;
-        let run: Run = serde_json::from_value(run).map_err(|error| wrong(error.to_string()))?;
-        let mut settings = run.settings;
-        // A run that was moved is saved where it is now.
-        if let Some(checkpoint) = &mut settings.checkpoint {
-            checkpoint.path = path.into();
-        }
-        let mut trainer = Self::new(problem, engine, &saved.family, &settings)?;
-        trainer.restore(&mut state)?;
-        (trainer.step, trainer.seconds) = (run.steps, run.seconds);
-        (trainer.dropped, trainer.first_dropped) = (run.dropped, run.first_dropped);
-        Ok(trainer)
     }
 
     /// The settings.
@@ -290,43 +256,6 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             first_dropped: self.first_dropped,
             unsaved: None,
         }
-    }
-
-    /// Everything that changes from step to step.
-    fn state(&self) -> State {
-        let mut state = State::default();
-        state.put_state("family", self.family.state());
-        state.put_state("optimiser", self.optimiser.state(self.family.engine));
-        state.put_state("plateau", self.plateau.state());
-        state.put("bad_gradients", &[self.bad_gradients as f64]);
-        state.put("by_path", &[f64::from(u8::from(self.by_path))]);
-        state
-    }
-
-    fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
-        self.family.restore(&mut state.take_state("family"))?;
-        self.optimiser.restore(self.family.engine, &mut state.take_state("optimiser"))?;
-        self.plateau.restore(&mut state.take_state("plateau"))?;
-        self.bad_gradients = state.take_number("bad_gradients")? as u64;
-        self.by_path = state.take_number("by_path")? != 0.0;
-        Ok(())
-    }
-
-    /// Writes a checkpoint, where one is wanted.
-    pub fn save(&self) -> Result<(), TrainError> {
-        let Some(checkpoint) = &self.settings.checkpoint else { return Ok(()) };
-        let run = Run {
-            settings: self.settings.clone(),
-            steps: self.step,
-            seconds: self.seconds,
-            dropped: self.dropped,
-            first_dropped: self.first_dropped.clone(),
-        };
-        let wrong =
-            |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };
-        let run = serde_json::to_value(run).map_err(wrong)?;
-        Saved::of(&self.family, self.settings.seed, Some(run)).write(&checkpoint.path, &self.state())?;
-        Ok(())
     }
 
     /// One step of both.

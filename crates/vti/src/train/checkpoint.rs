@@ -1,0 +1,81 @@
+//! Saving a run and taking it up again.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Dropped, TrainError, TrainSettings, Trainer};
+use crate::engine::Engine;
+use crate::posterior::Saved;
+use crate::problem::Problem;
+use crate::state::{State, StateError};
+use crate::store::StoreError;
+
+/// What a checkpoint says about the run beside its arrays.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    settings: TrainSettings,
+    steps: u64,
+    seconds: f64,
+    dropped: u64,
+    first_dropped: Option<Dropped>,
+}
+
+impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
+    /// A run that goes on from a checkpoint, with its settings; the result is that of a run that was never interrupted,
+    /// bit for bit.
+    pub fn resume(problem: &'a P, engine: &'a E, path: &Path) -> Result<Self, TrainError> {
+        let (saved, mut state) = Saved::read(path, problem, engine)?;
+        let wrong = |reason: String| StoreError::Content { path: path.into(), reason };
+        let run = saved.run.ok_or_else(|| wrong("this is a finished posterior, not a checkpoint of a run".into()))?;
+        let run: Run = serde_json::from_value(run).map_err(|error| wrong(error.to_string()))?;
+        let mut settings = run.settings;
+        // A run that was moved is saved where it is now.
+        if let Some(checkpoint) = &mut settings.checkpoint {
+            checkpoint.path = path.into();
+        }
+        let mut trainer = Self::new(problem, engine, &saved.family, &settings)?;
+        trainer.restore(&mut state)?;
+        (trainer.step, trainer.seconds) = (run.steps, run.seconds);
+        (trainer.dropped, trainer.first_dropped) = (run.dropped, run.first_dropped);
+        Ok(trainer)
+    }
+
+    /// Everything that changes from step to step.
+    pub(super) fn state(&self) -> State {
+        let mut state = State::default();
+        state.put_state("family", self.family.state());
+        state.put_state("optimiser", self.optimiser.state(self.family.engine));
+        state.put_state("plateau", self.plateau.state());
+        state.put("bad_gradients", &[self.bad_gradients as f64]);
+        state.put("by_path", &[f64::from(u8::from(self.by_path))]);
+        state
+    }
+
+    pub(super) fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
+        self.family.restore(&mut state.take_state("family"))?;
+        self.optimiser.restore(self.family.engine, &mut state.take_state("optimiser"))?;
+        self.plateau.restore(&mut state.take_state("plateau"))?;
+        self.bad_gradients = state.take_number("bad_gradients")? as u64;
+        self.by_path = state.take_number("by_path")? != 0.0;
+        Ok(())
+    }
+
+    /// Writes a checkpoint, where one is wanted.
+    pub fn save(&self) -> Result<(), TrainError> {
+        let Some(checkpoint) = &self.settings.checkpoint else { return Ok(()) };
+        let run = Run {
+            settings: self.settings.clone(),
+            steps: self.step,
+            seconds: self.seconds,
+            dropped: self.dropped,
+            first_dropped: self.first_dropped.clone(),
+        };
+        let wrong =
+            |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };
+        let run = serde_json::to_value(run).map_err(wrong)?;
+        Saved::of(&self.family, self.settings.seed, Some(run)).write(&checkpoint.path, &self.state())?;
+        Ok(())
+    }
+}
