@@ -12,6 +12,7 @@ pub mod simd;
 mod spline;
 mod team;
 mod transform;
+mod weights;
 mod words;
 
 use std::ops::Range;
@@ -252,53 +253,7 @@ impl<T: Real> Engine for CpuEngine<T> {
         scratch: &mut CpuMatrix<T>,
         to: &mut CpuBuffer<T>,
     ) {
-        /// Outputs per task: enough tasks to share out evenly, enough blocks in each to reuse a panel of inputs.
-        const GROUP: usize = 24;
-        let (inputs, outputs) = (linear.stairs.inputs(), linear.stairs.outputs());
-        let panel = product::panel_width(inputs);
-        let tiles = rows.tiles();
-        debug_assert!(self.scratch_features(inputs) <= scratch.features);
-        let scratch_len = scratch.tile_len();
-        let transpose = |tile: usize, to: &mut [T]| {
-            let features = linear.inputs.units(rows.tile_dim(tile));
-            self.run(product::Transpose { tile: input.tile(tile), features, panel, to });
-        };
-        let (weights, bias) = to[linear.weight..linear.bias + outputs].split_at_mut(outputs * inputs);
-        let group = |first: usize, weights: &mut [T], bias: &mut [T], transposed: &[T]| {
-            // Outputs that the same tiles computed go together.
-            let end = first + bias.len();
-            let mut start = first;
-            while start < end {
-                let seen = |output: usize| {
-                    (0..tiles).take_while(|&tile| linear.outputs.units(rows.tile_dim(tile)) > output).count()
-                };
-                let tiles = seen(start);
-                let stop = (start + 1..end).find(|&output| seen(output) != tiles).unwrap_or(end);
-                self.run(product::WeightGradient {
-                    linear,
-                    outputs: start..stop,
-                    tiles,
-                    gradient: &gradient.data,
-                    gradient_features: gradient.features,
-                    transposed,
-                    tile_stride: scratch_len,
-                    weights: &mut weights[(start - first) * inputs..(stop - first) * inputs],
-                    bias: &mut bias[start - first..stop - first],
-                });
-                start = stop;
-            }
-        };
-        if inputs == 0 {
-            // Nothing but a bias: one "row" of no weights per output.
-            group(0, &mut [], bias, &[]);
-            return;
-        }
-        let team = self.team_for(tiles * TILE * linear.stairs.nonzeros());
-        for_each(team, Chunks::new(&mut scratch.data, scratch_len), tiles, transpose);
-        let transposed = &*scratch.data;
-        let size = if team.is_some() { GROUP } else { outputs };
-        let groups = (Chunks::new(weights, size * inputs), Chunks::new(bias, size));
-        for_each(team, groups, usize::MAX, |index, (weights, bias)| group(index * size, weights, bias, transposed));
+        weights::weight_gradient(self, linear, rows, (input, gradient), scratch, to);
     }
 
     fn gate(&self, rows: &CpuRows, by: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
@@ -310,7 +265,7 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 
     fn scratch_features(&self, inputs: usize) -> usize {
-        product::padded(inputs)
+        weights::padded(inputs)
     }
 
     fn gather(&self, table: Table<'_, Self>, reach: &Reach, rows: &CpuRows, to: &mut CpuMatrix<T>) {
