@@ -58,7 +58,7 @@ impl Scored {
 
 /// The information limit of the trainer's default settings, for so many steps, once it lets q(m) move.
 pub(crate) fn information_limit(space: &dyn ModelSpace, steps: u64) -> f64 {
-    TrainSettings::default().information.limit(steps, steps, space.log_count())
+    TrainSettings::default().information.limit(steps, steps, space.log_count(), false)
 }
 
 /// How fast learning goes at a step, by the trainer's default schedule.

@@ -93,7 +93,7 @@ impl<'a> Fit<'a> {
             self.find_gradient(2 * self.step > self.steps)?;
             let rate = settings.schedule.rate(self.step, self.steps);
             self.optimiser.update(self.engine, rate, &self.gradient, &mut self.parameters);
-            let limit = settings.information.limit(self.step, self.steps, log_count);
+            let limit = settings.information.limit(self.step, self.steps, log_count, 5 * self.step < self.steps);
             let batch = self.rows.batch(pace(self.step, self.steps), limit);
             watch(&batch);
             self.models.update(self.engine, &batch);

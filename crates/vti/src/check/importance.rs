@@ -109,7 +109,7 @@ pub fn check<P: Problem, E: Engine>(
         effective_draws: stats::effective_draws(&log_weights),
         log_evidence,
         elbo,
-        verdict: Verdict::of_weights(khat, threshold, &correction),
+        verdict: Verdict::of_weights(khat, threshold, &correction).unless(posterior.warnings()),
         correction,
         undefined,
         draws,

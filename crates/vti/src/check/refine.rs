@@ -135,7 +135,8 @@ pub fn refine<P: Problem, E: Engine>(
     let diagnosed = visits.correct(posterior, settings.leading);
     let limits = (settings.max_rhat, settings.min_effective);
     Ok(Refined {
-        verdict: Verdict::of_chains(diagnosed.rhat, diagnosed.effective, limits, &diagnosed.correction),
+        verdict: Verdict::of_chains(diagnosed.rhat, diagnosed.effective, limits, &diagnosed.correction)
+            .unless(posterior.warnings()),
         correction: diagnosed.correction,
         rhat: diagnosed.rhat,
         effective: diagnosed.effective,

@@ -47,6 +47,14 @@ impl Verdict {
         Self::of_distance(&shown, correction)
     }
 
+    /// Whatever was found, a run that was not happy with itself is not to be trusted.
+    pub(super) fn unless(self, warnings: &[String]) -> Self {
+        match warnings.first() {
+            None => self,
+            Some(warning) => Self { kind: VerdictKind::DoNotTrust, text: format!("do not trust: {warning}") },
+        }
+    }
+
     /// By chains: R̂ and the effective sample size, then the distance.
     pub(super) fn of_chains(rhat: f64, ess: f64, (most, least): (f64, f64), correction: &Correction) -> Self {
         let shown = format!("R̂ = {rhat:.3}, effective sample size {ess:.0}");

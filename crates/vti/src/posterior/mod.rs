@@ -35,6 +35,7 @@ pub struct Posterior<'a, P: Problem, E: Engine> {
     pub(crate) family: Family<'a, P, E>,
     pub(crate) pass: Pass<E>,
     seed: u64,
+    warnings: Vec<String>,
 }
 
 impl<P: Problem, E: Engine> std::fmt::Debug for Posterior<'_, P, E> {
@@ -64,11 +65,11 @@ pub struct Point {
 }
 
 impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
-    /// The posterior that a family has become.
-    pub fn new(mut family: Family<'a, P, E>, seed: u64) -> Self {
+    /// The posterior that a family has become, with what its trainer was not happy with.
+    pub fn new(mut family: Family<'a, P, E>, seed: u64, warnings: Vec<String>) -> Self {
         family.models.settle(family.engine);
         let pass = family.pass(ROWS, Passes::Evaluation);
-        Self { family, pass, seed }
+        Self { family, pass, seed, warnings }
     }
 
     /// The family behind it.
@@ -79,6 +80,11 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
     /// The problem it answers.
     pub fn problem(&self) -> &'a P {
         self.family.problem
+    }
+
+    /// What the trainer was not happy with: a check then trusts nothing.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The run's seed.
@@ -312,7 +318,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
     pub fn save(&self, path: &Path) -> Result<(), LoadError> {
         let mut state = crate::state::State::default();
         state.put_state("family", self.family.state());
-        Ok(Saved::of(&self.family, self.seed, None).write(path, &state)?)
+        Ok(Saved::of(&self.family, self.seed, self.warnings.clone(), None).write(path, &state)?)
     }
 
     /// Reads a posterior, or the checkpoint of a run as far as it has come.
@@ -320,6 +326,6 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         let (saved, mut state) = Saved::read(path, problem, engine)?;
         let mut family = Family::new(problem, engine, &saved.family, saved.rows, saved.seed)?;
         family.restore(&mut state.take_state("family"))?;
-        Ok(Self::new(family, saved.seed))
+        Ok(Self::new(family, saved.seed, saved.warnings))
     }
 }

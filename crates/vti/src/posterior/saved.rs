@@ -21,6 +21,8 @@ pub(crate) struct Saved {
     /// Rows of a batch.
     pub(crate) rows: usize,
     pub(crate) seed: u64,
+    /// What the trainer was not happy with.
+    pub(crate) warnings: Vec<String>,
     pub(crate) fingerprint: Fingerprint,
     /// What the trainer adds to a checkpoint.
     pub(crate) run: Option<serde_json::Value>,
@@ -63,6 +65,7 @@ impl Saved {
     pub(crate) fn of<P: Problem, E: Engine>(
         family: &Family<'_, P, E>,
         seed: u64,
+        warnings: Vec<String>,
         run: Option<serde_json::Value>,
     ) -> Self {
         Self {
@@ -71,6 +74,7 @@ impl Saved {
             family: family.settings().clone(),
             rows: family.rows(),
             seed,
+            warnings,
             fingerprint: Fingerprint::of(family.problem),
             run,
         }

@@ -21,6 +21,7 @@ mod closure;
 mod constraint;
 mod constraints;
 mod fingerprint;
+pub mod selection;
 
 pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;

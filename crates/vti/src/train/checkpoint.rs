@@ -48,6 +48,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         state.put_state("family", self.family.state());
         state.put_state("optimiser", self.optimiser.state(self.family.engine));
         state.put_state("plateau", self.plateau.state());
+        state.put_state("hold", self.hold.state());
         state.put("bad_gradients", &[self.bad_gradients as f64]);
         state.put("by_path", &[f64::from(u8::from(self.by_path))]);
         state
@@ -57,6 +58,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         self.family.restore(&mut state.take_state("family"))?;
         self.optimiser.restore(self.family.engine, &mut state.take_state("optimiser"))?;
         self.plateau.restore(&mut state.take_state("plateau"))?;
+        self.hold.restore(&mut state.take_state("hold"))?;
         self.bad_gradients = state.take_number("bad_gradients")? as u64;
         self.by_path = state.take_number("by_path")? != 0.0;
         Ok(())
@@ -75,7 +77,8 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         let wrong =
             |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };
         let run = serde_json::to_value(run).map_err(wrong)?;
-        Saved::of(&self.family, self.settings.seed, Some(run)).write(&checkpoint.path, &self.state())?;
+        Saved::of(&self.family, self.settings.seed, self.hold.warning().into_iter().collect(), Some(run))
+            .write(&checkpoint.path, &self.state())?;
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod error;
+mod hold;
 mod plateau;
 mod replicates;
 mod report;

@@ -13,21 +13,34 @@ pub(super) struct Plateau {
     before: Option<(f64, f64)>,
 }
 
+/// What a window gained over the one before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub(super) gain: f64,
+    /// Its standard error.
+    pub(super) error: f64,
+}
+
 impl Plateau {
-    /// Takes another step's bound; says so when a window ends without progress.
-    pub(super) fn observe(&mut self, elbo: f64, settings: &PlateauSettings) -> Option<Stop> {
+    /// Takes another step's bound; says what was gained when a window of so many steps ends.
+    pub(super) fn observe(&mut self, elbo: f64, window: u64) -> Option<Window> {
         self.count += 1.0;
         let off = elbo - self.mean;
         self.mean += off / self.count;
         self.squares += off * (elbo - self.mean);
-        if self.count < settings.window as f64 {
+        if self.count < window as f64 {
             return None;
         }
         let now = (self.mean, self.squares / (self.count * (self.count - 1.0)));
         let before = self.before.replace(now);
         (self.count, self.mean, self.squares) = (0.0, 0.0, 0.0);
         let before = before?;
-        let (gain, error) = (now.0 - before.0, (now.1 + before.1).sqrt());
+        Some(Window { gain: now.0 - before.0, error: (now.1 + before.1).sqrt() })
+    }
+
+    /// Whether a window ended without progress.
+    pub(super) fn stops(&mut self, elbo: f64, settings: &PlateauSettings) -> Option<Stop> {
+        let Window { gain, error } = self.observe(elbo, settings.window)?;
         (gain < settings.tolerance.max(2.0 * error)).then_some(Stop::Plateau { gain, error, window: settings.window })
     }
 
@@ -55,7 +68,7 @@ mod tests {
     fn stops(mean: impl Fn(u64) -> f64, noise: f64) -> Option<u64> {
         let settings = PlateauSettings { window: 100, tolerance: 0.01 };
         let (mut plateau, mut stream) = (Plateau::default(), Stream::new(1, Purpose::Other(0), 0, 0));
-        (1..=5000).find(|&step| plateau.observe(mean(step) + noise * stream.normal(), &settings).is_some())
+        (1..=5000).find(|&step| plateau.stops(mean(step) + noise * stream.normal(), &settings).is_some())
     }
 
     #[test]

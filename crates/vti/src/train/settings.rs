@@ -80,10 +80,13 @@ pub enum InformationSettings {
         /// Decay per step.
         decay: f64,
     },
-    /// Nothing at first; then so many nats that the uniform distribution can become a point in a share of the steps.
+    /// Nothing until the bound under the first q(m) rises slowly; then so many nats that the uniform distribution can
+    /// become a point in a share of the steps.
     Share {
-        /// Share of the steps in which q(m) stays as it is.
+        /// Share of the steps in which q(m) stays as it is, at least.
         hold: f64,
+        /// And at most.
+        most: f64,
         /// Share of the steps in which a uniform distribution can become a point.
         fall: f64,
     },
@@ -91,26 +94,18 @@ pub enum InformationSettings {
 
 impl Default for InformationSettings {
     fn default() -> Self {
-        Self::Share { hold: 0.2, fall: 0.2 }
+        Self::Share { hold: 0.2, most: 0.5, fall: 0.2 }
     }
 }
 
 impl InformationSettings {
-    /// The limit of a step of `steps`, for a space of `exp(log_count)` models.
-    pub fn limit(&self, step: u64, steps: u64, log_count: f64) -> f64 {
+    /// The limit of a step of `steps`, for a space of `exp(log_count)` models, while q(m) is `held` or after.
+    pub fn limit(&self, step: u64, steps: u64, log_count: f64, held: bool) -> f64 {
         match *self {
             Self::Unlimited {} => f64::INFINITY,
             Self::Nats { limit, decay } => limit * (1.0 + decay).powf(-(step as f64)),
-            Self::Share { hold, .. } if (step as f64) < hold * steps as f64 => 0.0,
+            Self::Share { hold, .. } if held && hold > 0.0 => 0.0,
             Self::Share { fall, .. } => log_count / (fall * steps as f64),
-        }
-    }
-
-    /// Whether q(m) has been free to settle long enough for its bound to mean something.
-    pub(super) fn has_settled(&self, step: u64, steps: u64) -> bool {
-        match *self {
-            Self::Unlimited {} | Self::Nats { .. } => true,
-            Self::Share { hold, fall } => step as f64 >= (hold + fall) * steps as f64,
         }
     }
 
@@ -123,8 +118,12 @@ impl InformationSettings {
                 positive("limit", limit)?;
                 SettingError::check("decay", decay, decay >= 0.0 && decay.is_finite(), "at least 0")
             }
-            Self::Share { hold, fall } => {
-                SettingError::check("hold", hold, (0.0..1.0).contains(&hold), "at least 0 and below 1")?;
+            Self::Share { hold, most, fall } => {
+                let share = |what, value: f64| {
+                    SettingError::check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1")
+                };
+                share("hold", hold)?;
+                share("most", most)?;
                 positive("fall", fall)
             }
         }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::hold::Hold;
 use super::plateau::Plateau;
 use super::report::{Dropped, NotFinite, Observer, StepReport, Stop};
 use super::{CheckpointSettings, FlowGradient, TrainError, TrainSettings};
@@ -67,6 +68,7 @@ pub struct Trainer<'a, P: Problem, E: Engine> {
     gradient: E::Buffer,
     pass: Pass<E>,
     pub(super) plateau: Plateau,
+    pub(super) hold: Hold,
     pub(super) step: u64,
     /// Seconds before this process took over.
     pub(super) seconds: f64,
@@ -140,6 +142,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             gradient: engine.buffer(count),
             pass: family.pass(rows, passes),
             plateau: Plateau::default(),
+            hold: Hold::default(),
             step: 0,
             seconds: 0.0,
             dropped: 0,
@@ -223,9 +226,9 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
 
     /// Whether nothing improves any more.
     fn observe_plateau(&mut self, report: &StepReport) -> Option<Stop> {
-        let settings = self.settings.plateau.as_ref()?;
-        let settled = self.settings.information.has_settled(self.step, self.settings.steps);
-        if settled { self.plateau.observe(report.elbo, settings) } else { None }
+        let TrainSettings { plateau, information, steps, .. } = &self.settings;
+        let settled = self.hold.has_settled(self.step, *steps, information);
+        plateau.as_ref().filter(|_| settled).and_then(|settings| self.plateau.stops(report.elbo, settings))
     }
 
     /// Finds out how many steps fit into the time limit by taking a few, and starts afresh with as many planned: learning
@@ -248,7 +251,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
     /// What was learned so far.
     pub fn finish(self, stop: Stop) -> Fit<'a, P, E> {
         Fit {
-            posterior: Posterior::new(self.family, self.settings.seed),
+            posterior: Posterior::new(self.family, self.settings.seed, self.hold.warning().into_iter().collect()),
             stop,
             steps: self.step,
             seconds: self.seconds,
@@ -274,7 +277,9 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         let models = self.move_models(rate);
         self.count_bad_gradients(gradient_norm.is_finite() && models.gradient_norm.is_finite())?;
         self.step += 1;
-        Ok(self.report(rate, gradient_norm, models, dropped))
+        let report = self.report(rate, gradient_norm, models, dropped);
+        self.hold.observe(self.step, self.settings.steps, report.elbo, &self.settings.information);
+        Ok(report)
     }
 
     /// `log p(m)` and `log h` of every row.
@@ -399,7 +404,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
 
     /// Whatever the distribution over models learns from the batch.
     fn move_models(&mut self, flow_rate: f64) -> ModelUpdate {
-        let Self { family, pass, batch, settings, step, .. } = self;
+        let Self { family, pass, batch, settings, step, hold, .. } = self;
         let scored = ScoredBatch {
             words: &pass.words,
             log_q: &pass.log_q_model,
@@ -407,7 +412,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             log_h: &batch.log_h,
             kept: &batch.kept,
             pace: flow_rate / settings.schedule.peak(),
-            information_limit: settings.information.limit(*step, settings.steps, family.log_count()),
+            information_limit: hold.limit(*step, settings.steps, family.log_count(), &settings.information),
         };
         family.models.update(family.engine, &scored)
     }

@@ -54,6 +54,22 @@ fn a_mean_field_flow_is_biased_as_predicted_and_the_alarm_goes_off() {
     }
 }
 
+/// Parameters so far away that they cannot be reached in time: which model is learned faster then decides, and weights
+/// cannot tell.
+#[test]
+fn a_run_that_judged_models_too_early_is_not_trusted() {
+    let problem = problem::from_fn(OneOf::with_dims(&[1, 2]).unwrap(), |_, theta, gradient| {
+        gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = 80.0 - t);
+        let log_tau = std::f64::consts::TAU.ln();
+        -theta.iter().map(|t| 0.5 * (t - 80.0).powi(2) + 0.5 * log_tau).sum::<f64>()
+    });
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let mut posterior = train(&problem, &engine, &FamilySettings::default(), 400, 128);
+    assert!(posterior.warnings()[0].contains("still rising"), "{:?}", posterior.warnings());
+    let check = check_with(&mut posterior, 2000);
+    assert_eq!(check.verdict.kind, VerdictKind::DoNotTrust, "{}", check.verdict.text);
+}
+
 #[test]
 fn chains_that_do_not_mix_are_not_trusted() {
     let problem = pair();

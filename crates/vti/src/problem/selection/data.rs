@@ -1,0 +1,86 @@
+//! The table of a selection: a response, and terms that may or may not matter.
+
+use thiserror::Error;
+
+/// Something that is in or out as a whole: a covariate, or all indicators of a categorical one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// What people call it.
+    pub name: String,
+    /// Names of its columns: its own, or one per level.
+    pub columns: Vec<String>,
+    /// Numbers of its columns, one after another.
+    pub values: Vec<f64>,
+    /// Whether it is in every model.
+    pub always: bool,
+}
+
+/// A response and terms, as they were measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Name of the response.
+    pub response_name: String,
+    /// The response.
+    pub response: Vec<f64>,
+    /// The terms.
+    pub terms: Vec<Term>,
+}
+
+/// A table that nothing can be learned from.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// A column of another length.
+    #[error("column {column} has {found} values, but the response has {expected}")]
+    Length {
+        /// Its name.
+        column: String,
+        /// Its length.
+        found: usize,
+        /// The response's.
+        expected: usize,
+    },
+    /// A value that is infinite or not a number.
+    #[error("column {column}, row {row}: the value is not finite")]
+    NotFinite {
+        /// Its name.
+        column: String,
+        /// Which row, counted from 1.
+        row: usize,
+    },
+    /// A column that is the same throughout, which an intercept already is.
+    #[error(
+        "column {column} is constant: it says nothing that the intercept does not\nhint: leave it out with --exclude {column}"
+    )]
+    Constant {
+        /// Its name.
+        column: String,
+    },
+    /// Two columns of one name.
+    #[error("there are two columns called {column}")]
+    Duplicate {
+        /// Their name.
+        column: String,
+    },
+    /// Too few rows.
+    #[error("{rows} rows are too few, at least {needed} are needed")]
+    TooFewRows {
+        /// How many there are.
+        rows: usize,
+        /// How many there must be.
+        needed: usize,
+    },
+    /// No term to choose from.
+    #[error("there is nothing to select from: no optional covariate")]
+    NoTerms,
+    /// A response that the likelihood cannot have made.
+    #[error("row {row}: the response {value} is not {expected}, which this likelihood needs")]
+    Response {
+        /// Which row, counted from 1.
+        row: usize,
+        /// What stands there.
+        value: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+}

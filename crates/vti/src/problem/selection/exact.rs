@@ -1,0 +1,254 @@
+//! Exact log evidences of all models of a Gaussian selection.
+//!
+//! With a Gaussian likelihood the coefficients can be integrated out; what is left of a model is the residual sum of
+//! squares of a (penalised) regression and a determinant. Models are visited in the order of a Gray code, so that each
+//! differs from the one before by one term, which the sweep operator (Goodnight 1979) takes in or out in O(p²) operations.
+
+use super::likelihood::ln_gamma;
+use super::{CoefficientPrior, Design, Likelihood, Selection};
+use crate::engine::Engine;
+
+/// A selection without an exact answer of this kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExactError {
+    /// Another likelihood.
+    #[error("evidences are known in closed form for Gaussian likelihoods only")]
+    Likelihood,
+    /// Too many models.
+    #[error("2^{terms} models are too many to enumerate, 2^{most} are the most")]
+    TooMany {
+        /// Number of terms.
+        terms: usize,
+        /// The most there may be.
+        most: usize,
+    },
+}
+
+/// The most terms whose subsets are enumerated.
+const MOST_TERMS: usize = 26;
+
+/// Models are numbered by their words, the first bit being the highest.
+///
+/// `log_evidences[number]` is `log ∫ p(y, θ | m) dθ`, without the prior of the model.
+pub fn log_evidences<E: Engine>(selection: &Selection, engine: &E) -> Result<Vec<f64>, ExactError> {
+    let terms = selection.design().terms().len();
+    if terms > MOST_TERMS {
+        return Err(ExactError::TooMany { terms, most: MOST_TERMS });
+    }
+    let Likelihood::Gaussian { sigma } = selection.settings().likelihood else {
+        return Err(ExactError::Likelihood);
+    };
+    let mut found = vec![0.0; 1 << terms];
+    match (selection.settings().prior, sigma) {
+        (CoefficientPrior::Normal { scale }, Some(sigma)) => {
+            enumerate(selection, engine, (sigma / scale).powi(2), &mut found, |fit| normal(fit, sigma, scale));
+        }
+        (CoefficientPrior::G { .. }, sigma) => {
+            let g = selection.spread();
+            enumerate(selection, engine, 0.0, &mut found, |fit| match sigma {
+                Some(sigma) => g_known(fit, g, sigma),
+                None => g_unknown(fit, g),
+            });
+        }
+        (CoefficientPrior::Normal { scale }, None) => integrate_scale(selection, engine, scale, &mut found),
+    }
+    Ok(found)
+}
+
+/// What the sweep operator knows of a model.
+struct Fit {
+    /// Rows.
+    n: f64,
+    /// Columns in the model, the intercept included.
+    columns: f64,
+    /// log-determinant of the (penalised) XᵀX.
+    log_determinant: f64,
+    /// Residual sum of squares, (penalised).
+    residual: f64,
+    /// Sum of squares around the mean.
+    total: f64,
+}
+
+/// y ~ N(0, σ²I + s²XXᵀ).
+fn normal(fit: &Fit, sigma: f64, scale: f64) -> f64 {
+    let penalty = (sigma / scale).powi(2);
+    -0.5 * fit.n * (std::f64::consts::TAU * sigma * sigma).ln()
+        - 0.5 * (fit.log_determinant - fit.columns * penalty.ln())
+        - 0.5 * fit.residual / (sigma * sigma)
+}
+
+/// Known σ: the intercept is flat, the slopes shrink by g/(1 + g).
+fn g_known(fit: &Fit, g: f64, sigma: f64) -> f64 {
+    let variance = sigma * sigma;
+    let explained = g / (1.0 + g) * (fit.total - fit.residual);
+    -0.5 * (fit.n - 1.0) * (std::f64::consts::TAU * variance).ln()
+        - 0.5 * fit.n.ln()
+        - 0.5 * (fit.columns - 1.0) * (1.0 + g).ln()
+        - 0.5 * (fit.total - explained) / variance
+}
+
+/// Unknown σ with p(σ) ∝ 1/σ: the null model's evidence and the well-known Bayes factor.
+fn g_unknown(fit: &Fit, g: f64) -> f64 {
+    let m = fit.n - 1.0;
+    let null = ln_gamma(0.5 * m)
+        - 0.5 * m * std::f64::consts::PI.ln()
+        - 0.5 * fit.n.ln()
+        - 0.5 * m * fit.total.ln()
+        - std::f64::consts::LN_2;
+    let share = fit.residual / fit.total;
+    null + 0.5 * (m - (fit.columns - 1.0)) * (1.0 + g).ln() - 0.5 * m * (1.0 + g * share).ln()
+}
+
+/// Unknown σ with its log-normal prior: the integral over log σ by a sum over a fine grid, exact to many digits for a smooth
+/// function that vanishes at both ends.
+fn integrate_scale<E: Engine>(selection: &Selection, engine: &E, scale: f64, found: &mut [f64]) {
+    const POINTS: usize = 161;
+    let (center, sd) = selection.log_scale_prior();
+    // Far enough below and above for any residual.
+    let (low, high) = (center - 8.0, center + 6.0);
+    let step = (high - low) / (POINTS - 1) as f64;
+    found.fill(f64::NEG_INFINITY);
+    let mut part = vec![0.0; found.len()];
+    for point in 0..POINTS {
+        let log_sigma = low + step * point as f64;
+        let sigma = log_sigma.exp();
+        let off = (log_sigma - center) / sd;
+        let log_weight = step.ln() - 0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln();
+        enumerate(selection, engine, (sigma / scale).powi(2), &mut part, |fit| normal(fit, sigma, scale) + log_weight);
+        for (sum, &part) in found.iter_mut().zip(&part) {
+            let (top, low) = if *sum > part { (*sum, part) } else { (part, *sum) };
+            *sum = top + (low - top).exp().ln_1p();
+        }
+    }
+}
+
+/// Models per task: the last terms run through a Gray code, the first ones are the task's own.
+const TASK_TERMS: usize = 12;
+
+/// Visits all models; `penalty` is added to the diagonal of XᵀX.
+fn enumerate<E: Engine>(
+    selection: &Selection,
+    engine: &E,
+    penalty: f64,
+    found: &mut [f64],
+    evidence: impl Fn(&Fit) -> f64 + Sync + Send,
+) {
+    let design = selection.design();
+    let terms = design.terms().len();
+    let inner = terms.min(TASK_TERMS);
+    let start = Swept::new(selection, penalty);
+    let mut tasks: Vec<(usize, &mut [f64])> = found.chunks_mut(1 << inner).enumerate().collect();
+    engine.for_each_lane(&mut tasks, |_, (task, found)| {
+        let mut swept = start.clone();
+        for term in 0..terms - inner {
+            // The first term is the highest bit.
+            if *task >> (terms - inner - 1 - term) & 1 == 1 {
+                swept.flip(term);
+            }
+        }
+        let mut number = 0usize;
+        for visit in 0..1usize << inner {
+            if visit > 0 {
+                let bit = visit.trailing_zeros() as usize;
+                swept.flip(terms - 1 - bit);
+                number ^= 1 << bit;
+            }
+            found[number] = evidence(&swept.fit());
+        }
+    });
+}
+
+/// A Gram matrix of columns and response, swept on the columns of a model.
+#[derive(Clone)]
+struct Swept {
+    size: usize,
+    matrix: Vec<f64>,
+    inside: Vec<bool>,
+    /// First column and number of columns of each term.
+    terms: Vec<(usize, usize)>,
+    n: f64,
+    total: f64,
+    columns: f64,
+    log_determinant: f64,
+}
+
+impl Swept {
+    /// The model with nothing but what is always in.
+    fn new(selection: &Selection, penalty: f64) -> Self {
+        let design = selection.design();
+        let (columns, size) = (design.columns(), design.columns() + 1);
+        let mut matrix = vec![0.0; size * size];
+        for a in 0..columns {
+            for b in 0..columns {
+                matrix[a * size + b] = selection.gram()[a * columns + b] + if a == b { penalty } else { 0.0 };
+            }
+            let with_response: f64 = design.column(a).iter().zip(design.response()).map(|(x, y)| x * y).sum();
+            (matrix[a * size + columns], matrix[columns * size + a]) = (with_response, with_response);
+        }
+        matrix[size * size - 1] = design.response().iter().map(|y| y * y).sum();
+        let mut first = design.always();
+        let mut place = |count: usize| {
+            first += count;
+            (first - count, count)
+        };
+        let mut swept = Self {
+            size,
+            matrix,
+            inside: vec![false; columns],
+            terms: design.terms().iter().map(|(_, count)| place(*count)).collect(),
+            n: design.rows() as f64,
+            total: total(design),
+            columns: 0.0,
+            log_determinant: 0.0,
+        };
+        (0..design.always()).for_each(|column| swept.sweep(column));
+        swept
+    }
+
+    fn fit(&self) -> Fit {
+        Fit {
+            n: self.n,
+            columns: self.columns,
+            log_determinant: self.log_determinant,
+            residual: self.matrix[self.size * self.size - 1],
+            total: self.total,
+        }
+    }
+
+    /// Takes a term in, or out.
+    fn flip(&mut self, term: usize) {
+        let (first, count) = self.terms[term];
+        (first..first + count).for_each(|column| self.sweep(column));
+    }
+
+    /// Takes a column in, or out.
+    fn sweep(&mut self, column: usize) {
+        let size = self.size;
+        let pivot = self.matrix[column * size + column];
+        let entering = !self.inside[column];
+        // Swept, the pivot is −1 over what it was.
+        self.log_determinant += if entering { pivot.ln() } else { -(-1.0 / pivot).ln() };
+        self.columns += if entering { 1.0 } else { -1.0 };
+        self.inside[column] = entering;
+        let row: Vec<f64> = self.matrix[column * size..][..size].to_vec();
+        for (i, line) in self.matrix.chunks_exact_mut(size).enumerate() {
+            if i == column {
+                let sign = if entering { 1.0 } else { -1.0 };
+                line.iter_mut().for_each(|x| *x *= sign / pivot);
+                line[column] = -1.0 / pivot;
+            } else {
+                let factor = row[i] / pivot;
+                line.iter_mut().zip(&row).for_each(|(x, &r)| *x -= factor * r);
+                line[column] = if entering { factor } else { -factor };
+            }
+        }
+    }
+}
+
+/// Sum of squares around the mean.
+fn total(design: &Design) -> f64 {
+    let n = design.rows() as f64;
+    let mean = design.response().iter().sum::<f64>() / n;
+    design.response().iter().map(|y| (y - mean) * (y - mean)).sum()
+}

@@ -1,0 +1,180 @@
+//! Likelihoods of a response given its linear predictor, and their kernels.
+
+use serde::{Deserialize, Serialize};
+
+use super::data::TableError;
+use crate::engine::Real;
+use crate::engine::cpu::simd::{Kernel, Vector};
+
+/// What is assumed about the response.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Likelihood {
+    /// Normal errors with a known or unknown standard deviation.
+    Gaussian {
+        /// The standard deviation; a parameter if none.
+        #[serde(default)]
+        sigma: Option<f64>,
+    },
+    /// The paper's mixture of two normal errors with one mean (equation robustvs-likelihood).
+    Robust {
+        /// Probability α of an outlier.
+        alpha: f64,
+        /// Standard deviation of the others.
+        sigma1: f64,
+        /// Standard deviation of outliers.
+        sigma2: f64,
+    },
+    /// Student-t errors with an unknown scale.
+    StudentT {
+        /// Degrees of freedom.
+        df: f64,
+    },
+    /// 0 or 1 with the logit of its probability.
+    Logistic {},
+    /// Counts with the logarithm of their mean.
+    Poisson {},
+}
+
+impl Likelihood {
+    /// Whether a scale is among the parameters.
+    pub fn has_scale(&self) -> bool {
+        matches!(self, Self::Gaussian { sigma: None } | Self::StudentT { .. })
+    }
+
+    /// Refuses a response that cannot be.
+    pub(super) fn check(&self, response: &[f64]) -> Result<(), TableError> {
+        let (fine, expected): (fn(f64) -> bool, _) = match self {
+            Self::Logistic {} => (|y| y == 0.0 || y == 1.0, "0 or 1"),
+            Self::Poisson {} => (|y| y >= 0.0 && y.fract() == 0.0, "a count (0, 1, 2, …)"),
+            _ => return Ok(()),
+        };
+        match response.iter().position(|&y| !fine(y)) {
+            Some(row) => Err(TableError::Response { row: row + 1, value: response[row].to_string(), expected }),
+            None => Ok(()),
+        }
+    }
+
+    /// The part of the log likelihood that depends on the response alone.
+    pub(super) fn constant(&self, response: &[f64]) -> f64 {
+        let n = response.len() as f64;
+        let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
+        match *self {
+            Self::Gaussian { .. } | Self::Robust { .. } => -n * half_log_tau,
+            Self::StudentT { df } => {
+                n * (ln_gamma(0.5 * (df + 1.0)) - ln_gamma(0.5 * df) - 0.5 * (df * std::f64::consts::PI).ln())
+            }
+            Self::Logistic {} => 0.0,
+            Self::Poisson {} => -response.iter().map(|y| ln_gamma(y + 1.0)).sum::<f64>(),
+        }
+    }
+}
+
+/// `log Γ(x)` for x > 0: Stirling's series, after moving x beyond 10.
+pub(crate) fn ln_gamma(x: f64) -> f64 {
+    let (mut x, mut shift) = (x, 0.0);
+    while x < 10.0 {
+        shift -= x.ln();
+        x += 1.0;
+    }
+    let (inverse, square) = (1.0 / x, 1.0 / (x * x));
+    let series = inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0)));
+    shift + (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series
+}
+
+/// Log likelihood of all rows, up to its constant: turns the linear predictor into the derivative with respect to it.
+pub(super) struct Pointwise<'a> {
+    pub likelihood: Likelihood,
+    pub response: &'a [f64],
+    /// The scale, where it is a parameter.
+    pub scale: f64,
+    /// In: η. Out: ∂ log likelihood/∂η.
+    pub eta: &'a mut [f64],
+}
+
+impl Kernel<f64> for Pointwise<'_> {
+    /// The log likelihood, and its derivative with respect to the logarithm of the scale.
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn run<V: Vector<f64>>(self) -> (f64, f64) {
+        let Self { likelihood, response, scale, eta } = self;
+        let n = response.len() as f64;
+        match likelihood {
+            Likelihood::Gaussian { sigma } => {
+                let precision = sigma.unwrap_or(scale).powi(-2);
+                let squares = each(response, eta, |y, eta| {
+                    let r = y - eta;
+                    (r * r, r * precision)
+                });
+                (-0.5 * squares * precision - n * sigma.unwrap_or(scale).ln(), squares * precision - n)
+            }
+            Likelihood::Robust { alpha, sigma1, sigma2 } => {
+                let (a0, b0) = (((1.0 - alpha) / sigma1).ln(), (alpha / sigma2).ln());
+                let (pa, pb) = (sigma1.powi(-2), sigma2.powi(-2));
+                let value = each(response, eta, |y, eta| {
+                    let r = y - eta;
+                    let (a, b) = (a0 - 0.5 * r * r * pa, b0 - 0.5 * r * r * pb);
+                    // Shares of both parts without overflow.
+                    let other = Real::exp(-(a - b).abs());
+                    let larger = 1.0 / (1.0 + other);
+                    let share = if a > b { larger } else { other * larger };
+                    let top = if a > b { a } else { b };
+                    (top + Real::ln(1.0 + other), r * (pb + share * (pa - pb)))
+                });
+                (value, 0.0)
+            }
+            Likelihood::StudentT { df } => {
+                let spread = df * scale * scale;
+                let mut by_scale = [0.0; LANES];
+                let value = each_lane(response, eta, |lane, y, eta| {
+                    let r = y - eta;
+                    let weight = (df + 1.0) * r / (spread + r * r);
+                    by_scale[lane] += weight * r;
+                    (-0.5 * (df + 1.0) * Real::ln(1.0 + r * r / spread), weight)
+                });
+                (value - n * scale.ln(), by_scale.iter().sum::<f64>() - n)
+            }
+            Likelihood::Logistic {} => {
+                let value = each(response, eta, |y, eta| (y * eta - eta.softplus(), y - eta.sigmoid()));
+                (value, 0.0)
+            }
+            Likelihood::Poisson {} => {
+                let value = each(response, eta, |y, eta| {
+                    let mean = Real::exp(eta);
+                    (y * eta - mean, y - mean)
+                });
+                (value, 0.0)
+            }
+        }
+    }
+}
+
+/// Sums run side by side in so many lanes.
+const LANES: usize = 16;
+
+/// Replaces each η by the second result and sums the first.
+#[inline(always)]
+fn each(response: &[f64], eta: &mut [f64], f: impl Fn(f64, f64) -> (f64, f64)) -> f64 {
+    each_lane(response, eta, |_, y, eta| f(y, eta))
+}
+
+#[inline(always)]
+fn each_lane(response: &[f64], eta: &mut [f64], mut f: impl FnMut(usize, f64, f64) -> (f64, f64)) -> f64 {
+    let mut sums = [0.0; LANES];
+    let mut etas = eta.chunks_exact_mut(LANES);
+    let mut responses = response.chunks_exact(LANES);
+    for (eta, y) in etas.by_ref().zip(responses.by_ref()) {
+        for lane in 0..LANES {
+            let (value, derivative) = f(lane, y[lane], eta[lane]);
+            sums[lane] += value;
+            eta[lane] = derivative;
+        }
+    }
+    for (lane, (eta, &y)) in etas.into_remainder().iter_mut().zip(responses.remainder()).enumerate() {
+        let (value, derivative) = f(lane, y, *eta);
+        sums[lane] += value;
+        *eta = derivative;
+    }
+    sums.iter().sum()
+}

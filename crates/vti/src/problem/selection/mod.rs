@@ -1,0 +1,407 @@
+//! Variable selection: which covariates matter for a response (paper, section "Bayesian misspecified robust variable
+//! selection").
+
+mod data;
+mod design;
+mod exact;
+mod likelihood;
+mod prior;
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use serde::{Deserialize, Serialize};
+
+pub use data::{Table, TableError, Term};
+pub use design::{Design, Scaling, Standardise};
+pub use exact::{ExactError, log_evidences};
+pub use likelihood::Likelihood;
+pub use prior::{CoefficientPrior, ModelPrior};
+
+use self::likelihood::Pointwise;
+use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Problem};
+use crate::engine::Real;
+use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
+use crate::optimise::SettingError;
+use crate::space::{SpaceError, Subsets};
+
+/// What is assumed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SelectionSettings {
+    /// Of the response.
+    pub likelihood: Likelihood,
+    /// Of the coefficients.
+    pub prior: CoefficientPrior,
+    /// Of the models.
+    pub model_prior: ModelPrior,
+}
+
+impl Default for SelectionSettings {
+    fn default() -> Self {
+        Self {
+            likelihood: Likelihood::Gaussian { sigma: None },
+            prior: CoefficientPrior::default(),
+            model_prior: ModelPrior::default(),
+        }
+    }
+}
+
+/// A selection that cannot be set up.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// The table is unusable.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A setting out of its range.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The space cannot be built.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// A g-prior needs the columns of every model to be independent.
+    #[error(
+        "the g-prior needs linearly independent columns, but {column} is a combination of others\nhint: leave it out, or use --prior normal:SCALE"
+    )]
+    Collinear {
+        /// One of them.
+        column: String,
+    },
+}
+
+/// Which covariates matter for a response?
+#[derive(Debug)]
+pub struct Selection {
+    settings: SelectionSettings,
+    design: Design,
+    space: Subsets,
+    constraints: Option<Constraints>,
+    /// XᵀX of all columns.
+    gram: Vec<f64>,
+    /// g σ-free: prior covariance is `spread · σ² (XᵀX)⁻¹`.
+    spread: f64,
+    /// Constant part of the log likelihood.
+    constant: f64,
+    /// Center of the proper prior of the log scale.
+    log_scale: f64,
+    /// log |XᵀX| of models met so far.
+    determinants: RwLock<HashMap<Box<[u16]>, f64>>,
+}
+
+/// Standard deviation of the proper prior of the log scale: within a factor of 7 with probability 0.95.
+const LOG_SCALE_SD: f64 = 1.0;
+
+/// The most determinants that are kept.
+const MOST_KEPT: usize = 1 << 20;
+
+impl Selection {
+    /// Sets a selection up. Where the prior needs it, columns are centred whatever `standardise` says.
+    pub fn new(table: &Table, standardise: Standardise, settings: &SelectionSettings) -> Result<Self, SelectionError> {
+        settings.prior.check()?;
+        settings.model_prior.check()?;
+        check_likelihood(&settings.likelihood)?;
+        settings.likelihood.check(&table.response)?;
+        let g_prior = matches!(settings.prior, CoefficientPrior::G { .. });
+        let standardise = if g_prior && standardise == Standardise::Raw { Standardise::Centred } else { standardise };
+        let design = Design::new(table, standardise)?;
+        let scale = usize::from(settings.likelihood.has_scale());
+        let blocks: Vec<usize> = design.terms().iter().map(|(_, columns)| *columns).collect();
+        let names = design.terms().iter().map(|(name, _)| name.clone()).collect();
+        let space = Subsets::of_blocks(design.always() + scale, &blocks)?.with_names(names)?;
+        let constraints = (scale == 1).then(|| {
+            let reals = std::iter::repeat_n(Constraint::Real, design.columns());
+            Constraints::new(std::iter::once(Constraint::Positive).chain(reals).collect())
+        });
+        let constraints = match constraints {
+            Some(Ok(constraints)) => Some(constraints),
+            Some(Err(_)) => unreachable!("positive and real numbers have no settings"),
+            None => None,
+        };
+        let n = design.rows() as f64;
+        let response = design.response();
+        let mean = response.iter().sum::<f64>() / n;
+        let sd = (response.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / n).sqrt();
+        let spread = match settings.prior {
+            // A logit carries a quarter of the information of a unit normal at best.
+            CoefficientPrior::G { g } => {
+                g.unwrap_or(n) * if settings.likelihood == (Likelihood::Logistic {}) { 4.0 } else { 1.0 }
+            }
+            CoefficientPrior::Normal { scale } => scale * scale,
+        };
+        let selection = Self {
+            gram: gram(&design),
+            spread,
+            constant: settings.likelihood.constant(response),
+            log_scale: sd.max(f64::MIN_POSITIVE).ln(),
+            determinants: RwLock::new(HashMap::new()),
+            settings: *settings,
+            design,
+            space,
+            constraints,
+        };
+        if g_prior {
+            selection.check_independent()?;
+        }
+        Ok(selection)
+    }
+
+    /// What is assumed.
+    pub fn settings(&self) -> &SelectionSettings {
+        &self.settings
+    }
+
+    /// The numbers.
+    pub fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// g of the prior, or the variance of normal coefficients.
+    fn spread(&self) -> f64 {
+        self.spread
+    }
+
+    /// Mean and standard deviation of the log scale's proper prior.
+    fn log_scale_prior(&self) -> (f64, f64) {
+        (self.log_scale, LOG_SCALE_SD)
+    }
+
+    /// XᵀX of all columns, row-major.
+    fn gram(&self) -> &[f64] {
+        &self.gram
+    }
+
+    /// The whole model must have independent columns, and then every model has.
+    fn check_independent(&self) -> Result<(), SelectionError> {
+        let all: Vec<u32> = (1..self.design.columns() as u32).collect();
+        match log_determinant(&self.gram, self.design.columns(), &all) {
+            Ok(_) => Ok(()),
+            Err(column) => Err(SelectionError::Collinear { column: self.design.names()[column].clone() }),
+        }
+    }
+
+    /// log |XᵀX| of the slopes of a model.
+    fn determinant(&self, model: &[u16], columns: &[u32]) -> f64 {
+        let read = self.determinants.read().unwrap_or_else(PoisonError::into_inner).get(model).copied();
+        read.unwrap_or_else(|| {
+            let value = log_determinant(&self.gram, self.design.columns(), &columns[1..]).unwrap_or(f64::NAN);
+            let mut kept = self.determinants.write().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() < MOST_KEPT {
+                kept.insert(model.into(), value);
+            }
+            value
+        })
+    }
+
+    /// `log p(θ | m)` and its derivative with respect to the log scale; what it adds to the derivatives of the coefficients
+    /// goes to `gradient` or, with a g-prior, which sees Xβ alone, to `work.by_eta`.
+    fn log_prior_theta(
+        &self,
+        work: &mut Work,
+        model: &[u16],
+        scale: f64,
+        coefficients: &[f64],
+        gradient: &mut [f64],
+    ) -> (f64, f64) {
+        let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
+        let has_scale = self.settings.likelihood.has_scale();
+        match self.settings.prior {
+            CoefficientPrior::Normal { scale: sd } => {
+                let k = coefficients.len() as f64;
+                let precision = 1.0 / self.spread;
+                let squares: f64 = coefficients.iter().map(|b| b * b).sum();
+                gradient.iter_mut().zip(coefficients).for_each(|(g, b)| *g -= b * precision);
+                let mut value = -0.5 * squares * precision - k * (sd.ln() + half_log_tau);
+                let mut by_log_scale = 0.0;
+                if has_scale {
+                    // The scale is log-normal: proper, and wide.
+                    let off = (scale.ln() - self.log_scale) / LOG_SCALE_SD;
+                    value -= 0.5 * off * off + LOG_SCALE_SD.ln() + half_log_tau + scale.ln();
+                    by_log_scale = -off / LOG_SCALE_SD - 1.0;
+                }
+                (value, by_log_scale)
+            }
+            CoefficientPrior::G { .. } => {
+                let k = (coefficients.len() - 1) as f64;
+                let variance = self.spread * scale * scale;
+                let squares: f64 = work.slopes.iter().map(|x| x * x).sum();
+                let value = 0.5 * self.determinant(model, &work.columns)
+                    - k * (0.5 * variance.ln() + half_log_tau)
+                    - 0.5 * squares / variance;
+                work.by_eta.iter_mut().zip(&work.slopes).for_each(|(d, x)| *d -= x / variance);
+                if has_scale { (value - scale.ln(), squares / variance - k - 1.0) } else { (value, 0.0) }
+            }
+        }
+    }
+
+    /// One row of a batch.
+    fn evaluate(&self, work: &mut Work, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> f64 {
+        let scaled = usize::from(self.settings.likelihood.has_scale());
+        let scale = if scaled == 1 { theta[0] } else { self.known_scale() };
+        let coefficients = &theta[scaled..];
+        self.design.model_columns(model, &mut work.columns);
+        let instructions = Instructions::detect();
+        // Slopes first: a g-prior looks at them alone.
+        work.slopes.fill(0.0);
+        for (&column, &b) in work.columns.iter().zip(coefficients).skip(1) {
+            instructions.run(AddScaled { factor: b, from: self.design.column(column as usize), to: &mut work.slopes });
+        }
+        work.by_eta.iter_mut().zip(&work.slopes).for_each(|(eta, x)| *eta = x + coefficients[0]);
+        let (response, likelihood) = (self.design.response(), self.settings.likelihood);
+        let (value, by_log_scale) = instructions.run(Pointwise { likelihood, response, scale, eta: &mut work.by_eta });
+        gradient.fill(0.0);
+        let (prior, prior_by_log_scale) =
+            self.log_prior_theta(work, model, scale, coefficients, &mut gradient[scaled..]);
+        for (&column, g) in work.columns.iter().zip(&mut gradient[scaled..]) {
+            *g += instructions.run(Dot { a: self.design.column(column as usize), b: &work.by_eta });
+        }
+        if scaled == 1 {
+            gradient[0] = (by_log_scale + prior_by_log_scale) / scale;
+        }
+        value + self.constant + prior
+    }
+
+    /// The scale where it is no parameter.
+    fn known_scale(&self) -> f64 {
+        if let Likelihood::Gaussian { sigma: Some(sigma) } = self.settings.likelihood { sigma } else { 1.0 }
+    }
+}
+
+/// Memory for the evaluation of rows.
+struct Work {
+    columns: Vec<u32>,
+    slopes: Vec<f64>,
+    by_eta: Vec<f64>,
+}
+
+impl Work {
+    fn new(selection: &Selection) -> Self {
+        let rows = selection.design.rows();
+        Self { columns: Vec::new(), slopes: vec![0.0; rows], by_eta: vec![0.0; rows] }
+    }
+}
+
+impl Problem for Selection {
+    type Space = Subsets;
+
+    fn space(&self) -> &Subsets {
+        &self.space
+    }
+
+    fn log_density(&self, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        Ok(self.evaluate(&mut Work::new(self), model, theta, gradient))
+    }
+
+    fn log_prior(&self, model: &[u16]) -> f64 {
+        self.settings.model_prior.log_prob(model.iter().filter(|&&bit| bit == 1).count(), model.len())
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        self.constraints.as_ref()
+    }
+
+    fn parameter_names(&self) -> Vec<String> {
+        let scale = self.settings.likelihood.has_scale().then(|| "sigma".to_string());
+        scale.into_iter().chain(self.design.names().iter().cloned()).collect()
+    }
+
+    fn log_density_batch(&self, batch: &mut DensityBatch<'_>) -> Result<(), BatchError> {
+        let mut work = Work::new(self);
+        for row in 0..batch.rows() {
+            let (model, theta, gradient) = batch.row(row);
+            let value = self.evaluate(&mut work, model, theta, gradient);
+            batch.log_density[row] = value;
+        }
+        Ok(())
+    }
+}
+
+fn check_likelihood(likelihood: &Likelihood) -> Result<(), SettingError> {
+    let positive = |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+    match *likelihood {
+        Likelihood::Gaussian { sigma } => positive("sigma", sigma.unwrap_or(1.0)),
+        Likelihood::Robust { alpha, sigma1, sigma2 } => {
+            SettingError::check("alpha", alpha, alpha > 0.0 && alpha < 1.0, "between 0 and 1")?;
+            positive("sigma1", sigma1)?;
+            positive("sigma2", sigma2)
+        }
+        Likelihood::StudentT { df } => positive("df", df),
+        Likelihood::Logistic {} | Likelihood::Poisson {} => Ok(()),
+    }
+}
+
+/// XᵀX of all columns.
+fn gram(design: &Design) -> Vec<f64> {
+    let count = design.columns();
+    let mut gram = vec![0.0; count * count];
+    for a in 0..count {
+        for b in 0..=a {
+            let product = Instructions::detect().run(Dot { a: design.column(a), b: design.column(b) });
+            (gram[a * count + b], gram[b * count + a]) = (product, product);
+        }
+    }
+    gram
+}
+
+/// log-determinant of a principal part of a Gram matrix by Cholesky's decomposition; a column that depends on those before
+/// it, if there is one.
+fn log_determinant(gram: &[f64], count: usize, columns: &[u32]) -> Result<f64, usize> {
+    let k = columns.len();
+    let mut l = vec![0.0; k * k];
+    let mut log_determinant = 0.0;
+    for i in 0..k {
+        for j in 0..=i {
+            let at = columns[i] as usize * count + columns[j] as usize;
+            let sum: f64 = gram[at] - (0..j).map(|m| l[i * k + m] * l[j * k + m]).sum::<f64>();
+            if i > j {
+                l[i * k + j] = sum / l[j * k + j];
+            } else if sum <= 1e-10 * gram[at] {
+                return Err(columns[i] as usize);
+            } else {
+                l[i * k + i] = sum.sqrt();
+                log_determinant += sum.ln();
+            }
+        }
+    }
+    Ok(log_determinant)
+}
+
+/// `to += factor · from`.
+struct AddScaled<'a> {
+    factor: f64,
+    from: &'a [f64],
+    to: &'a mut [f64],
+}
+
+impl Kernel<f64> for AddScaled<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<f64>>(self) {
+        let factor = self.factor;
+        self.to.iter_mut().zip(self.from).for_each(|(to, &from)| *to = Real::mul_add(factor, from, *to));
+    }
+}
+
+/// `Σ a b`.
+struct Dot<'a> {
+    a: &'a [f64],
+    b: &'a [f64],
+}
+
+impl Kernel<f64> for Dot<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<V: Vector<f64>>(self) -> f64 {
+        let mut sums = [0.0; 16];
+        let (a, b) = (self.a.chunks_exact(16), self.b.chunks_exact(16));
+        let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+        for (a, b) in a.zip(b) {
+            for lane in 0..16 {
+                sums[lane] = Real::mul_add(a[lane], b[lane], sums[lane]);
+            }
+        }
+        sums.iter().sum::<f64>() + rest
+    }
+}

@@ -1,0 +1,117 @@
+//! When models may be judged.
+//!
+//! While φ is far from settled, the bound of a model says how fast its parameters are learned, not how probable it is. A q(m)
+//! that follows it gives models up that it will never train again. So q(m) is held until the bound under it has stopped
+//! rising fast, or until there is no more time to wait; a run that could not wait long enough says so.
+
+use super::plateau::{Plateau, Window};
+use super::settings::InformationSettings;
+use crate::state::{State, StateError};
+
+/// Nats per window that are fast.
+const FAST: f64 = 0.5;
+
+/// Windows of a run.
+const WINDOWS: u64 = 50;
+
+/// The fewest steps of a window.
+const FEWEST: u64 = 10;
+
+/// Whether q(m) is still held.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hold {
+    plateau: Plateau,
+    last: Option<Window>,
+    /// The step at which models began to be judged.
+    ended: Option<u64>,
+    /// What the bound still gained in the last window, if that was too much.
+    unsettled: Option<f64>,
+}
+
+impl Hold {
+    /// Takes another step's bound.
+    pub(super) fn observe(&mut self, step: u64, steps: u64, elbo: f64, settings: &InformationSettings) {
+        if self.ended.is_some() {
+            return;
+        }
+        let InformationSettings::Share { hold, most, .. } = *settings else {
+            self.ended = Some(0);
+            return;
+        };
+        let window = self.plateau.observe(elbo, (steps / WINDOWS).max(FEWEST));
+        self.last = window.or(self.last);
+        let passed = |share: f64| step as f64 >= share * steps as f64;
+        let fast = self.last.map(|window| window.gain).filter(|&gain| gain.is_nan() || gain > FAST);
+        let slow = self.last.is_some() && fast.is_none();
+        if passed(hold) && (slow || hold == 0.0) || passed(most.max(hold)) {
+            self.ended = Some(step);
+            // A run so short that it has no two windows knows nothing.
+            self.unsettled = fast;
+        }
+    }
+
+    /// How much the entropy of q(m) may change in a step, for a space of `exp(log_count)` models.
+    pub(super) fn limit(&self, step: u64, steps: u64, log_count: f64, settings: &InformationSettings) -> f64 {
+        settings.limit(step, steps, log_count, self.ended.is_none())
+    }
+
+    /// Whether q(m) has been free to settle long enough for its bound to mean something.
+    pub(super) fn has_settled(&self, step: u64, steps: u64, settings: &InformationSettings) -> bool {
+        let fall = if let InformationSettings::Share { fall, .. } = settings { *fall } else { 0.0 };
+        self.ended.is_some_and(|ended| step as f64 >= ended as f64 + fall * steps as f64)
+    }
+
+    /// What went wrong, if it did.
+    pub(super) fn warning(&self) -> Option<String> {
+        match (self.ended, self.unsettled) {
+            (None, _) => Some("training ended before models were judged: their probabilities say nothing yet".into()),
+            (Some(step), Some(gain)) => Some(format!(
+                "when models began to be judged, at step {step}, the bound was still rising by {gain:.1} nats in a fiftieth \
+                 of the run, so good models may have been given up; train longer, or bring the parameters to a scale of \
+                 about 1"
+            )),
+            _ => None,
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        let mut state = self.plateau.state();
+        let ended = self.ended.map_or(f64::NAN, |step| step as f64);
+        let last = self.last.map_or([f64::NAN; 2], |window| [window.gain, window.error]);
+        state.put("hold", &[ended, self.unsettled.unwrap_or(f64::NEG_INFINITY), last[0], last[1]]);
+        state
+    }
+
+    pub(super) fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
+        self.plateau.restore(state)?;
+        let numbers = state.take::<f64>("hold", 4)?;
+        self.ended = (!numbers[0].is_nan()).then_some(numbers[0] as u64);
+        self.unsettled = (numbers[1] != f64::NEG_INFINITY).then_some(numbers[1]);
+        let window = Window { gain: numbers[2], error: numbers[3] };
+        self.last = (!window.error.is_nan()).then_some(window);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At which step of a thousand models are judged, and whether there is a warning.
+    fn judged(bound: impl Fn(f64) -> f64) -> (Option<u64>, bool) {
+        let settings = InformationSettings::Share { hold: 0.2, most: 0.5, fall: 0.2 };
+        let mut hold = Hold::default();
+        (1..=1000).for_each(|step| hold.observe(step, 1000, bound(step as f64), &settings));
+        (hold.ended, hold.warning().is_some())
+    }
+
+    #[test]
+    fn models_are_judged_once_the_bound_rises_slowly() {
+        assert_eq!(judged(|_| -3.0), (Some(200), false));
+        // 100 nats away, halved every 40 steps: less than half a nat in 20 steps from step 270 on or so.
+        let (step, warned) = judged(|step| -100.0 * 0.5f64.powf(step / 40.0));
+        assert!(step.is_some_and(|step| (240..320).contains(&step)) && !warned, "{step:?}");
+        assert_eq!(judged(|step| 0.1 * step), (Some(500), true));
+        assert_eq!(judged(|_| f64::NAN), (Some(500), true));
+    }
+}

@@ -1,0 +1,226 @@
+//! Variable selection: densities against finite differences, evidences against closed forms and published figures.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use vti::engine::CpuEngine;
+use vti::problem::Problem;
+use vti::problem::selection::{
+    CoefficientPrior, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise, Table, TableError, Term,
+    log_evidences,
+};
+use vti::random::{Purpose, Stream};
+
+/// A covariate.
+fn term(name: &str, values: Vec<f64>) -> Term {
+    Term { name: name.into(), columns: vec![name.into()], values, always: false }
+}
+
+/// Hald's cement data (Hald 1952, Statistical Theory with Engineering Applications): heat against four compounds.
+fn hald() -> Table {
+    let columns: [[f64; 13]; 5] = [
+        [7., 1., 11., 11., 7., 11., 3., 1., 2., 21., 1., 11., 10.],
+        [26., 29., 56., 31., 52., 55., 71., 31., 54., 47., 40., 66., 68.],
+        [6., 15., 8., 8., 6., 9., 17., 22., 18., 4., 23., 9., 8.],
+        [60., 52., 20., 47., 33., 22., 6., 44., 22., 26., 34., 12., 12.],
+        [78.5, 74.3, 104.3, 87.6, 95.9, 109.2, 102.7, 72.5, 93.1, 115.9, 83.8, 113.3, 109.4],
+    ];
+    let terms = (0..4).map(|i| term(&format!("x{}", i + 1), columns[i].to_vec())).collect();
+    Table { response_name: "y".into(), response: columns[4].to_vec(), terms }
+}
+
+/// Random covariates, one of them a group of two columns, one always in; the response suits the likelihood.
+fn random_table(rows: usize, likelihood: &Likelihood) -> Table {
+    let mut stream = Stream::new(5, Purpose::Other(0), 0, 0);
+    let mut normals = |n: usize| (0..n).map(|_| stream.normal()).collect::<Vec<f64>>();
+    let (a, b, c, d) = (normals(rows), normals(rows), normals(2 * rows), normals(rows));
+    let noise = normals(rows);
+    let response = (0..rows)
+        .map(|i| {
+            let eta = 0.4 + 0.8 * a[i] - 0.5 * c[i];
+            match likelihood {
+                Likelihood::Logistic {} => f64::from(u8::from(eta + noise[i] > 0.0)),
+                Likelihood::Poisson {} => (eta + 0.5 * noise[i]).exp().round(),
+                _ => eta + noise[i],
+            }
+        })
+        .collect();
+    let group = Term { name: "c".into(), columns: vec!["c1".into(), "c2".into()], values: c, always: false };
+    let always = Term { always: true, ..term("d", d) };
+    Table { response_name: "y".into(), response, terms: vec![term("a", a), always, term("b", b), group] }
+}
+
+#[test]
+fn gradients_agree_with_central_differences() {
+    let likelihoods = [
+        Likelihood::Gaussian { sigma: Some(0.7) },
+        Likelihood::Gaussian { sigma: None },
+        Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 },
+        Likelihood::StudentT { df: 4.0 },
+        Likelihood::Logistic {},
+        Likelihood::Poisson {},
+    ];
+    for likelihood in likelihoods {
+        for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
+            let table = random_table(37, &likelihood);
+            let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+            let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+            for model in [[0, 0, 0], [1, 0, 1], [1, 1, 1]] {
+                let scaled = usize::from(likelihood.has_scale());
+                let dim = scaled + 2 + usize::from(model[0]) + usize::from(model[1]) + 2 * usize::from(model[2]);
+                let theta: Vec<f64> =
+                    (0..dim).map(|i| 0.9 - 0.23 * i as f64 + if i == 0 { 0.3 } else { 0.0 }).collect();
+                let mut gradient = vec![f64::NAN; dim];
+                selection.log_density(&model, &theta, &mut gradient).unwrap();
+                for i in 0..dim {
+                    let value = |step: f64| {
+                        let mut moved = theta.clone();
+                        moved[i] += step;
+                        selection.log_density(&model, &moved, &mut vec![0.0; dim]).unwrap()
+                    };
+                    let numeric = (value(1e-5) - value(-1e-5)) / 2e-5;
+                    assert!(
+                        (numeric - gradient[i]).abs() < 1e-6 * (1.0 + numeric.abs()),
+                        "{likelihood:?} {prior:?} {model:?} {i}: {} {numeric}",
+                        gradient[i]
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Posterior inclusion probabilities under a uniform prior from evidences by number.
+fn inclusion(log_evidences: &[f64], terms: usize) -> Vec<f64> {
+    let top = log_evidences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = log_evidences.iter().map(|l| (l - top).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let with = |term: usize| move |number: &usize| number >> (terms - 1 - term) & 1 == 1;
+    (0..terms).map(|term| (0..weights.len()).filter(with(term)).map(|m| weights[m]).sum::<f64>() / total).collect()
+}
+
+#[test]
+fn the_g_prior_answers_of_halds_data_are_the_known_ones() {
+    let selection = Selection::new(&hald(), Standardise::Full, &SelectionSettings::default()).unwrap();
+    let found = log_evidences(&selection, &CpuEngine::<f64>::new(2).unwrap()).unwrap();
+    let known = [0.899_812, 0.636_125, 0.339_798, 0.563_684];
+    for (found, known) in inclusion(&found, 4).into_iter().zip(known) {
+        assert!((found - known).abs() < 1e-6, "{found} {known}");
+    }
+}
+
+/// `log ∫ p(y, θ | m) dθ` by a grid over θ for a model with an intercept and nothing else, σ on a log grid where unknown.
+fn by_quadrature(selection: &Selection, scaled: bool, center: f64, spread: f64) -> f64 {
+    let model = vec![0; selection.design().terms().len()];
+    let sum = |sigma: Option<f64>| -> f64 {
+        let step = spread / 200.0;
+        (-2000..=2000)
+            .map(|i| {
+                let intercept = center + step * f64::from(i) * 0.5;
+                let theta: Vec<f64> = sigma.into_iter().chain([intercept]).collect();
+                selection.log_density(&model, &theta, &mut vec![0.0; theta.len()]).unwrap().exp() * step * 0.5
+            })
+            .sum()
+    };
+    if !scaled {
+        return sum(None).ln();
+    }
+    let step = 0.01;
+    (-500..=500).map(|i| (step * f64::from(i)).exp()).map(|sigma| sum(Some(sigma)) * sigma * step).sum::<f64>().ln()
+}
+
+#[test]
+fn evidences_of_the_null_model_agree_with_quadrature() {
+    let mut table = random_table(9, &Likelihood::Gaussian { sigma: None });
+    table.terms.retain(|term| !term.always);
+    let mean = table.response.iter().sum::<f64>() / 9.0;
+    for sigma in [Some(0.8), None] {
+        for prior in [CoefficientPrior::Normal { scale: 2.0 }, CoefficientPrior::G { g: Some(5.0) }] {
+            let settings =
+                SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, ..Default::default() };
+            let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+            let exact = log_evidences(&selection, &CpuEngine::<f64>::single()).unwrap()[0];
+            let numeric = by_quadrature(&selection, sigma.is_none(), mean, 2.0);
+            assert!((exact - numeric).abs() < 1e-4, "{sigma:?} {prior:?}: {exact} {numeric}");
+        }
+    }
+}
+
+#[test]
+fn gray_codes_visit_every_model_once_and_agree_with_a_direct_solution() {
+    // Fourteen covariates: several tasks; groups and columns that are always in among them.
+    let mut stream = Stream::new(6, Purpose::Other(0), 0, 0);
+    let rows = 40;
+    let mut terms: Vec<Term> =
+        (0..13).map(|i| term(&format!("x{i}"), (0..rows).map(|_| stream.normal()).collect())).collect();
+    let values = (0..2 * rows).map(|_| stream.normal()).collect();
+    terms.push(Term { name: "g".into(), columns: vec!["g1".into(), "g2".into()], values, always: false });
+    terms[4].always = true;
+    let response = (0..rows).map(|i| terms[0].values[i] - terms[2].values[i] + stream.normal()).collect();
+    let table = Table { response_name: "y".into(), response, terms };
+    let prior = CoefficientPrior::Normal { scale: 1.5 };
+    let settings = SelectionSettings {
+        likelihood: Likelihood::Gaussian { sigma: Some(1.1) },
+        prior,
+        ..SelectionSettings::default()
+    };
+    let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+    let found = log_evidences(&selection, &CpuEngine::<f64>::new(2).unwrap()).unwrap();
+    assert_eq!(found.len(), 1 << 13);
+    for number in (0..1usize << 13).step_by(211) {
+        let model: Vec<u16> = (0..13).map(|term| (number >> (12 - term) & 1) as u16).collect();
+        let direct = direct(&selection, &model, 1.1, 1.5);
+        assert!((found[number] - direct).abs() < 1e-8, "{model:?}: {} {direct}", found[number]);
+    }
+}
+
+/// log N(y; 0, σ²I + s²XXᵀ) by Cholesky's decomposition of the covariance.
+fn direct(selection: &Selection, model: &[u16], sigma: f64, scale: f64) -> f64 {
+    let design = selection.design();
+    let (mut columns, n) = (Vec::new(), design.rows());
+    design.model_columns(model, &mut columns);
+    let covariance = |i: usize, j: usize| {
+        let product: f64 = columns.iter().map(|&c| design.column(c as usize)[i] * design.column(c as usize)[j]).sum();
+        scale * scale * product + if i == j { sigma * sigma } else { 0.0 }
+    };
+    let mut l = vec![vec![0.0; n]; n];
+    let (mut log_density, mut solved) = (0.0, vec![0.0; n]);
+    for i in 0..n {
+        for j in 0..=i {
+            let sum = covariance(i, j) - (0..j).map(|k| l[i][k] * l[j][k]).sum::<f64>();
+            l[i][j] = if i == j { sum.sqrt() } else { sum / l[j][j] };
+        }
+        solved[i] = (design.response()[i] - (0..i).map(|k| l[i][k] * solved[k]).sum::<f64>()) / l[i][i];
+        log_density -= l[i][i].ln() + 0.5 * solved[i] * solved[i] + 0.5 * std::f64::consts::TAU.ln();
+    }
+    log_density
+}
+
+#[test]
+fn model_priors_are_distributions() {
+    for prior in [ModelPrior::Uniform {}, ModelPrior::Bernoulli { p: 0.3 }, ModelPrior::BetaBinomial { a: 1.5, b: 4.0 }]
+    {
+        let choose = |n: usize, k: usize| (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product::<f64>();
+        let total: f64 = (0..=9).map(|k| choose(9, k) * prior.log_prob(k, 9).exp()).sum();
+        assert!((total - 1.0).abs() < 1e-9, "{prior:?}: {total}");
+    }
+}
+
+#[test]
+fn tables_that_say_nothing_are_refused_by_name() {
+    let refused = |change: &dyn Fn(&mut Table)| {
+        let mut table = hald();
+        change(&mut table);
+        Selection::new(&table, Standardise::Full, &SelectionSettings::default()).unwrap_err().to_string()
+    };
+    assert!(refused(&|t| t.terms[1].values = vec![3.0; 13]).contains("column x2 is constant"));
+    assert!(refused(&|t| t.terms[1].values[4] = f64::NAN).contains("column x2, row 5"));
+    assert!(refused(&|t| t.terms[1].columns[0] = "x1".into()).contains("two columns called x1"));
+    assert!(refused(&|t| t.terms[1].columns[0] = "y".into()).contains("two columns called y"));
+    assert!(refused(&|t| t.terms[1].values.truncate(7)).contains("has 7 values"));
+    assert!(refused(&|t| t.terms.iter_mut().for_each(|term| term.always = true)).contains("nothing to select"));
+    assert!(refused(&|t| t.terms[3].values = t.terms[0].values.clone()).contains("linearly independent"));
+    let settings = SelectionSettings { likelihood: Likelihood::Logistic {}, ..SelectionSettings::default() };
+    let error = Selection::new(&hald(), Standardise::Full, &settings).unwrap_err();
+    let expected = TableError::Response { row: 1, value: "78.5".into(), expected: "0 or 1" };
+    assert_eq!(error.to_string(), expected.to_string());
+}
