@@ -8,8 +8,8 @@ use super::plateau::{Plateau, Window};
 use super::settings::InformationSettings;
 use crate::state::{State, StateError};
 
-/// Nats per window that are fast.
-const FAST: f64 = 0.5;
+/// Nats per window that are fast, unless two standard errors are more.
+const FAST: f64 = 0.1;
 
 /// Windows of a run.
 const WINDOWS: u64 = 50;
@@ -41,7 +41,8 @@ impl Hold {
         let window = self.plateau.observe(elbo, (steps / WINDOWS).max(FEWEST));
         self.last = window.or(self.last);
         let passed = |share: f64| step as f64 >= share * steps as f64;
-        let fast = self.last.map(|window| window.gain).filter(|&gain| gain.is_nan() || gain > FAST);
+        let is_fast = |window: &Window| window.gain.is_nan() || window.gain > FAST.max(2.0 * window.error);
+        let fast = self.last.filter(is_fast).map(|window| window.gain);
         let slow = self.last.is_some() && fast.is_none();
         if passed(hold) && (slow || hold == 0.0) || passed(most.max(hold)) {
             self.ended = Some(step);
@@ -108,9 +109,9 @@ mod tests {
     #[test]
     fn models_are_judged_once_the_bound_rises_slowly() {
         assert_eq!(judged(|_| -3.0), (Some(200), false));
-        // 100 nats away, halved every 40 steps: less than half a nat in 20 steps from step 270 on or so.
+        // 100 nats away, halved every 40 steps: less than a tenth of a nat in 20 steps from step 350 on or so.
         let (step, warned) = judged(|step| -100.0 * 0.5f64.powf(step / 40.0));
-        assert!(step.is_some_and(|step| (240..320).contains(&step)) && !warned, "{step:?}");
+        assert!(step.is_some_and(|step| (300..400).contains(&step)) && !warned, "{step:?}");
         assert_eq!(judged(|step| 0.1 * step), (Some(500), true));
         assert_eq!(judged(|_| f64::NAN), (Some(500), true));
     }
