@@ -82,7 +82,7 @@ impl<'a> OfNet<'a> {
         let net = WordNet::new(fit.problem.space.arities(), &AutoregressiveSettings::default().network)?;
         let count = net.parameter_count();
         let mut parameters = engine.buffer(count);
-        fit.models.state(engine).take_buffer("descent.parameters", engine, &mut parameters)?;
+        fit.models.state(engine).take_buffer("parameters", engine, &mut parameters)?;
         let work = net.workspace(engine, ROWS, WordPasses::Training);
         Ok(Self { engine, net, parameters, gradient: engine.buffer(count), work })
     }

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::posterior::{Draws, Posterior};
 use crate::problem::Problem;
 use crate::random::Purpose;
-use crate::space::{Catalogue, Model};
+use crate::space::Model;
 
 use super::CheckError;
 
@@ -104,7 +104,7 @@ fn leading<P: Problem, E: Engine>(
     let space = posterior.family().space();
     let width = space.arities().len();
     let words = match posterior.catalogue() {
-        Some(catalogue) => all_words(catalogue, width)?,
+        Some(catalogue) => catalogue.words(),
         None => {
             let (words, _) = posterior.draw_words(count, Purpose::Check, PILOT);
             let mut counts: HashMap<&[u16], usize> = HashMap::new();
@@ -120,12 +120,4 @@ fn leading<P: Problem, E: Engine>(
     models.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     models.truncate(MOST);
     Ok(models)
-}
-
-fn all_words(catalogue: &Catalogue, width: usize) -> Result<Vec<u16>, CheckError> {
-    let mut words = vec![0; catalogue.len() * width];
-    for (index, word) in words.chunks_exact_mut(width).enumerate() {
-        catalogue.word(index, word).map_err(crate::family::FamilyError::from)?;
-    }
-    Ok(words)
 }

@@ -1,6 +1,5 @@
 //! MADE+ as a distribution over models, learned by score-function gradients.
 
-use super::baseline::ControlVariate;
 use super::descent::Descent;
 use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use super::{WordNet, WordNetSettings, WordPasses, WordWorkspace};
@@ -13,7 +12,6 @@ pub struct Autoregressive<'a, E: Engine> {
     space: &'a dyn ModelSpace,
     net: WordNet,
     descent: Descent<E>,
-    control: ControlVariate,
     evaluation: WordWorkspace<E>,
     training: WordWorkspace<E>,
     uniforms: Vec<E::Real>,
@@ -47,7 +45,6 @@ impl<'a, E: Engine> Autoregressive<'a, E> {
         let rows = rows.max(1);
         Ok(Self {
             descent: Descent::new(engine, &net.initial_parameters(seed), learning)?,
-            control: ControlVariate::new(&learning.baseline)?,
             evaluation: net.workspace(engine, rows, WordPasses::Evaluation),
             training: net.workspace(engine, rows, WordPasses::Training),
             uniforms: vec![E::Real::ZERO; rows * space.arities().len()],
@@ -102,7 +99,7 @@ impl<'a, E: Engine> Autoregressive<'a, E> {
 
     /// The gradient of the mean loss as the batch estimates it.
     fn gradient(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> Result<(), super::WordError> {
-        let weights = self.control.weights(batch);
+        let weights = self.descent.control.weights(batch);
         self.numbers.iter_mut().zip(weights).for_each(|(to, &weight)| *to = E::Real::from_f64(weight));
         self.training.write_words(engine, batch.words)?;
         let parameters = &self.descent.parameters;
@@ -141,7 +138,7 @@ impl<E: Engine> ModelDistribution<E> for Autoregressive<'_, E> {
     fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
         if batch.information_limit <= 0.0 {
             // Nothing will move; only the baseline goes on.
-            self.control.weights(batch);
+            self.descent.control.weights(batch);
             return ModelUpdate { gradient_norm: 0.0, scale: 0.0 };
         }
         if self.gradient(engine, batch).is_err() {
@@ -165,15 +162,11 @@ impl<E: Engine> ModelDistribution<E> for Autoregressive<'_, E> {
     }
 
     fn state(&self, engine: &E) -> State {
-        let mut state = State::default();
-        state.put_state("descent", self.descent.state(engine));
-        state.put_state("control", self.control.state());
-        state
+        self.descent.state(engine)
     }
 
     fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
-        self.descent.restore(engine, &mut state.take_state("descent"))?;
-        self.control.restore(&mut state.take_state("control"))
+        self.descent.restore(engine, state)
     }
 }
 

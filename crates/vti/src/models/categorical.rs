@@ -1,6 +1,5 @@
 //! Categorical distribution with a logit per model (paper, section "Categorical and neural probability mass functions").
 
-use super::baseline::ControlVariate;
 use super::descent::Descent;
 use super::table::Table;
 use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ScoredBatch};
@@ -13,7 +12,6 @@ use crate::state::{State, StateError};
 pub struct Categorical<E: Engine> {
     table: Table,
     descent: Descent<E>,
-    control: ControlVariate,
     logits: Vec<E::Real>,
     /// Words of prior probability 0, which are never drawn.
     impossible: Vec<bool>,
@@ -38,7 +36,6 @@ impl<E: Engine> Categorical<E> {
         let impossible = (0..catalogue.len()).map(impossible).collect();
         let mut categorical = Self {
             descent: Descent::new(engine, &logits, learning)?,
-            control: ControlVariate::new(&learning.baseline)?,
             table: Table::new(catalogue),
             logits,
             impossible,
@@ -54,7 +51,7 @@ impl<E: Engine> Categorical<E> {
 
     /// The gradient of the mean loss as the batch estimates it: `Σ_n c_n (1[m = m_n] − q(m))` for every model m.
     fn gradient(&mut self, engine: &E, batch: &ScoredBatch<'_>) {
-        let weights = self.control.weights(batch);
+        let weights = self.descent.control.weights(batch);
         let total: f64 = weights.iter().sum();
         let mut gradient: Vec<f64> = self.table.probabilities().map(|p| -p * total).collect();
         let width = batch.words.len() / batch.log_q.len().max(1);
@@ -97,20 +94,19 @@ impl<E: Engine> ModelDistribution<E> for Categorical<E> {
             refresh(engine, parameters, logits, impossible, table);
             table.entropy()
         });
-        self.refresh(engine);
+        // What was accepted is what the search looked at last; only a search that found nothing, or none, leaves more to do.
+        if update.scale == 0.0 || batch.information_limit == f64::INFINITY {
+            self.refresh(engine);
+        }
         update
     }
 
     fn state(&self, engine: &E) -> State {
-        let mut state = State::default();
-        state.put_state("descent", self.descent.state(engine));
-        state.put_state("control", self.control.state());
-        state
+        self.descent.state(engine)
     }
 
     fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
-        self.descent.restore(engine, &mut state.take_state("descent"))?;
-        self.control.restore(&mut state.take_state("control"))?;
+        self.descent.restore(engine, state)?;
         self.refresh(engine);
         Ok(())
     }

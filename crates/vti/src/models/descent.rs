@@ -5,6 +5,7 @@ use crate::engine::{Engine, Real};
 use crate::optimise::{Optimiser, SettingError};
 use crate::state::{State, StateError};
 
+use super::baseline::ControlVariate;
 use super::{LearningSettings, ModelUpdate};
 
 /// The smallest share of a step that is tried; below it the update is discarded.
@@ -16,6 +17,8 @@ pub(super) struct Descent<E: Engine> {
     pub(super) gradient: E::Buffer,
     previous: E::Buffer,
     change: E::Buffer,
+    /// The control variate of its gradients.
+    pub(super) control: ControlVariate,
     optimiser: Optimiser<E>,
     rate: f64,
     /// The share of the last step that was accepted.
@@ -34,6 +37,7 @@ impl<E: Engine> Descent<E> {
             gradient: engine.buffer(count),
             previous: engine.buffer(count),
             change: engine.buffer(count),
+            control: ControlVariate::new(&settings.baseline)?,
             optimiser: Optimiser::new(engine, count, &settings.optimiser)?,
             rate,
             scale: 1.0,
@@ -82,6 +86,7 @@ impl<E: Engine> Descent<E> {
         state.put_buffer("parameters", engine, &self.parameters);
         state.put_state("optimiser", self.optimiser.state(engine));
         state.put("scale", &[self.scale]);
+        state.put_state("control", self.control.state());
         state
     }
 
@@ -89,7 +94,7 @@ impl<E: Engine> Descent<E> {
         state.take_buffer("parameters", engine, &mut self.parameters)?;
         self.optimiser.restore(engine, &mut state.take_state("optimiser"))?;
         self.scale = state.take_number("scale")?;
-        Ok(())
+        self.control.restore(&mut state.take_state("control"))
     }
 
     /// Sets the gradient from numbers of double precision.

@@ -276,10 +276,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         let exact = match self.family.models.catalogue().or(numbered.as_ref()) {
             Some(catalogue) => {
                 let width = space.arities().len();
-                let mut words = vec![0; catalogue.len() * width];
-                for (index, word) in words.chunks_exact_mut(width).enumerate() {
-                    catalogue.word(index, word)?;
-                }
+                let words = catalogue.words();
                 let mut log_q = vec![0.0; catalogue.len()];
                 self.family.models.log_prob(self.family.engine, &words, &mut log_q);
                 words.chunks_exact(width).zip(&log_q).for_each(|(word, log_q)| add(word, log_q.exp()));

@@ -93,6 +93,17 @@ impl Catalogue {
         Ok(word.into())
     }
 
+    /// All words, one after another.
+    pub fn words(&self) -> Vec<u16> {
+        let mut words = vec![0; self.len() * self.arities.len()];
+        for (index, word) in words.chunks_exact_mut(self.arities.len().max(1)).enumerate() {
+            if self.word(index, word).is_err() {
+                unreachable!("the number of a word of this catalogue, and room for it");
+            }
+        }
+        words
+    }
+
     /// The number of a word, if it is allowed.
     pub fn index(&self, word: &[u16]) -> Option<usize> {
         let fits =

@@ -122,10 +122,7 @@ impl Surrogate {
         settings.check()?;
         let count = catalogue.len();
         let width = space.arities().len();
-        let mut words = vec![0; count * width];
-        for (index, word) in words.chunks_exact_mut(width.max(1)).enumerate() {
-            catalogue.word(index, word)?;
-        }
+        let words = catalogue.words();
         let word = |index: usize| &words[index * width..][..width];
         let variance = settings.prior_sd * settings.prior_sd;
         let belief = match settings.covariance {
