@@ -32,3 +32,4 @@ pub mod state;
 pub mod stats;
 pub mod store;
 pub mod train;
+mod triangular;

@@ -3,6 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use vti::engine::CpuEngine;
+use vti::family::{Family, FamilySettings};
+use vti::posterior::{Point, Posterior};
 use vti::problem::Problem;
 use vti::problem::selection::{
     CoefficientPrior, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise, Table, TableError, Term,
@@ -223,4 +225,76 @@ fn tables_that_say_nothing_are_refused_by_name() {
     let error = Selection::new(&hald(), Standardise::Full, &settings).unwrap_err();
     let expected = TableError::Response { row: 1, value: "78.5".into(), expected: "0 or 1" };
     assert_eq!(error.to_string(), expected.to_string());
+}
+
+/// Draws from a family before anything was learned.
+fn untrained<'a>(selection: &'a Selection, engine: &'a CpuEngine<f64>) -> Posterior<'a, Selection, CpuEngine<f64>> {
+    let family = Family::new(selection, engine, &FamilySettings::default(), 256, 1).unwrap();
+    Posterior::new(family, 1, Vec::new())
+}
+
+#[test]
+fn frames_of_gaussian_models_with_known_noise_are_their_posteriors() {
+    let likelihood = Likelihood::Gaussian { sigma: Some(0.7) };
+    let engine = CpuEngine::<f64>::new(1).unwrap();
+    for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
+        let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+        let selection = Selection::new(&random_table(37, &likelihood), Standardise::Full, &settings).unwrap();
+        let exact = log_evidences(&selection, &engine).unwrap();
+        // Flows start as the identity: every draw weighs as much as the evidence of its model.
+        let draws = untrained(&selection, &engine).draw_with_target(256, 0).unwrap();
+        for row in 0..draws.len() {
+            let word = draws.word(row);
+            let number = word.iter().fold(0, |number, &bit| 2 * number + usize::from(bit));
+            let log_q_theta = draws.log_q[row] - draws.log_q_model[row];
+            let found = draws.log_target[row] - selection.log_prior(word) - log_q_theta;
+            assert!((found - exact[number]).abs() < 1e-9, "{prior:?} {word:?}: {found}, exact {}", exact[number]);
+        }
+    }
+}
+
+#[test]
+fn frames_lie_where_posteriors_do() {
+    let likelihoods = [
+        Likelihood::Gaussian { sigma: None },
+        Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 2.0 },
+        Likelihood::StudentT { df: 4.0 },
+        Likelihood::Logistic {},
+        Likelihood::Poisson {},
+    ];
+    let engine = CpuEngine::<f64>::new(1).unwrap();
+    for likelihood in likelihoods {
+        for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
+            let mut table = random_table(60, &likelihood);
+            if likelihood.has_scale() {
+                // Far from unit scale.
+                table.response.iter_mut().for_each(|y| *y = 1e4 + 300.0 * *y);
+            }
+            let scale = if likelihood.has_scale() { 1e5 } else { 1.5 };
+            let prior =
+                if let CoefficientPrior::Normal { .. } = prior { CoefficientPrior::Normal { scale } } else { prior };
+            let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+            let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+            let mut posterior = untrained(&selection, &engine);
+            let draws = posterior.draw_with_target(1024, 0).unwrap();
+            let mut spread: Vec<f64> = Vec::new();
+            for model in draws.words.chunks_exact(3).collect::<std::collections::HashSet<_>>() {
+                let rows = || (0..draws.len()).filter(|&row| draws.word(row) == model);
+                let weights = rows().map(|row| draws.log_target[row] - draws.log_q[row]).collect::<Vec<f64>>();
+                let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+                let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / weights.len() as f64;
+                spread.push(variance.sqrt());
+            }
+            // Log weights of a density that is off by a standard deviation or two vary by a few nats; one of the wrong
+            // scale altogether varies by hundreds.
+            let worst = spread.iter().copied().fold(0.0, f64::max);
+            assert!(worst < 4.0, "{likelihood:?} {prior:?}: {worst}");
+            // Back through constraint and frame.
+            let points: Vec<Point> =
+                (0..64).map(|row| Point { model: draws.model(row), theta: draws.theta(row).to_vec() }).collect();
+            for (row, log_q) in posterior.log_q(&points).unwrap().into_iter().enumerate() {
+                assert!((log_q - draws.log_q[row]).abs() < 1e-6, "{likelihood:?} {prior:?}, draw {row}");
+            }
+        }
+    }
 }

@@ -34,6 +34,16 @@ pub enum FamilyError {
         /// Coordinates of the space.
         max_dim: usize,
     },
+    /// A frame that does not fit its model.
+    #[error("the frame of model {model} has {found} coordinates, but the model has {dim}")]
+    Frame {
+        /// Which model.
+        model: String,
+        /// What the frame has.
+        found: usize,
+        /// What it must have.
+        dim: usize,
+    },
     /// Names that do not fit the parameters.
     #[error("{names} parameter names for {parameters} parameters")]
     Names {

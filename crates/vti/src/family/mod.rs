@@ -1,12 +1,13 @@
 //! The variational family `q_ψ(m) q_φ(θ_m | m)`: a distribution over models and a flow that is told the model.
 
+mod coordinates;
 mod error;
 mod pass;
 mod settings;
 
 pub use error::FamilyError;
 pub(crate) use pass::Pass;
-pub use settings::{ContextSettings, FamilySettings, FlowKind};
+pub use settings::{ContextSettings, FamilySettings, FlowKind, FrameSettings};
 
 use crate::engine::Engine;
 use crate::flow::{ContextShape, Flow, FlowShape, Passes};
@@ -77,7 +78,7 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
             parameters,
             models: chosen.models,
             contexts,
-            settings: FamilySettings { flow: flow_kind, models: chosen.settings, context },
+            settings: FamilySettings { flow: flow_kind, models: chosen.settings, context, frame: settings.frame },
             choices,
             rows,
             log_count: log_count(space),
@@ -116,6 +117,11 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
     /// Constraints that are not trivial.
     pub(crate) fn constraints(&self) -> Option<&'a Constraints> {
         self.problem.constraints().filter(|constraints| !constraints.is_trivial())
+    }
+
+    /// Whether the problem's frames are used.
+    pub(crate) fn framed(&self) -> bool {
+        self.settings.frame == FrameSettings::Problem
     }
 
     /// Natural parameters of all models.

@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::f64::consts::TAU;
 
+use super::coordinates::{Coordinates, Frames};
 use super::{Contexts, Family, FamilyError};
 use crate::engine::{Engine, Real};
 use crate::flow::{Batch, FlowError, Passes, Workspace};
 use crate::models::Draw;
-use crate::problem::{BatchError, DensityBatch, Problem};
+use crate::problem::{BatchError, Constraints, DensityBatch, Problem};
 
 /// Rows per evaluation of the problem's density: a fixed number, so that results do not depend on threads.
 const CHUNK: usize = 64;
 
 /// Memory for batches of up to a number of rows, and what the last one brought.
 ///
-/// Free coordinates stand left-aligned with stride `d_max`; a row owns the first `dims[row]` of them.
+/// Coordinates stand left-aligned with stride `d_max`; a row owns the first `dims[row]` of them.
 pub(crate) struct Pass<E: Engine> {
     capacity: usize,
     width: usize,
@@ -29,22 +30,25 @@ pub(crate) struct Pass<E: Engine> {
     pub(crate) log_reference: Vec<f64>,
     theta_engine: Vec<E::Real>,
     log_det_engine: Vec<E::Real>,
-    /// Free parameters.
+    /// What the flow makes: v, the parameters as seen from the frames of their models.
     pub(crate) theta: Vec<f64>,
+    /// Free parameters.
+    free: Vec<f64>,
     pub(crate) log_det: Vec<f64>,
     pub(crate) natural: Vec<f64>,
     pub(crate) natural_dims: Vec<usize>,
-    /// `log η` with respect to free parameters, and its gradient.
+    /// `log η` with respect to the flow's coordinates, and its gradient.
     pub(crate) log_eta: Vec<f64>,
     pub(crate) gradient: Vec<f64>,
     natural_gradient: Vec<f64>,
-    /// `log |det ∂natural/∂free|`.
+    /// `log |det ∂θ/∂v|`.
     pub(crate) log_jacobian: Vec<f64>,
     mask: Vec<bool>,
     active: Vec<u32>,
     numbers: Vec<f64>,
     features: Vec<E::Real>,
     seen: HashMap<Box<[u16]>, u32>,
+    frames: Frames,
 }
 
 /// Log density of a standard normal vector.
@@ -72,6 +76,7 @@ impl<E: Engine> Pass<E> {
             theta_engine: vec![E::Real::ZERO; numbers],
             log_det_engine: vec![E::Real::ZERO; capacity],
             theta: vec![0.0; numbers],
+            free: vec![0.0; numbers],
             log_det: vec![0.0; capacity],
             natural: vec![0.0; naturals],
             natural_dims: vec![0; capacity],
@@ -84,6 +89,7 @@ impl<E: Engine> Pass<E> {
             numbers: vec![0.0; space.feature_count()],
             features: vec![E::Real::ZERO; space.feature_count()],
             seen: HashMap::new(),
+            frames: Frames::default(),
         }
     }
 
@@ -107,7 +113,7 @@ impl<E: Engine> Pass<E> {
         self.batch.dims()[row] as usize
     }
 
-    /// Places of a row's free coordinates.
+    /// Places of a row's coordinates.
     pub(crate) fn place(&self, row: usize) -> std::ops::Range<usize> {
         row * self.stride..row * self.stride + self.dim(row)
     }
@@ -117,7 +123,7 @@ impl<E: Engine> Pass<E> {
         &self.natural[row * self.natural_stride..][..self.natural_dims[row]]
     }
 
-    /// `log q(θ_m | m)` with respect to free coordinates.
+    /// `log q(θ_m | m)` with respect to the flow's coordinates.
     pub(crate) fn log_q_theta(&self, row: usize) -> f64 {
         self.log_reference[row] - self.log_det[row]
     }
@@ -158,7 +164,7 @@ impl<E: Engine> Pass<E> {
             self.batch.push(&self.active, context);
         }
         self.work.set_batch(family.engine, &self.batch)?;
-        Ok(())
+        self.frames.find(family, &self.words)
     }
 
     /// Draws z for every row.
@@ -184,7 +190,7 @@ impl<E: Engine> Pass<E> {
         Ok(())
     }
 
-    /// `z = T_φ⁻¹(θ | m)` and `log q(θ | m)` at the free parameters `self.theta`.
+    /// `z = T_φ⁻¹(θ | m)` and `log q(θ | m)` at the flow's coordinates `self.theta`.
     pub(crate) fn inverse<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
         for row in 0..self.rows() {
             let place = self.place(row);
@@ -206,83 +212,101 @@ impl<E: Engine> Pass<E> {
         }
     }
 
-    /// Natural parameters, `log η` and its gradient with respect to free coordinates.
+    /// Natural parameters, `log η` and its gradient with respect to the flow's coordinates.
     pub(crate) fn density<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
-        let rows = self.rows();
         self.find_natural(family)?;
+        let (rows, width, stride) = (self.rows(), self.width, self.natural_stride);
+        let Self { batch, frames, words, natural, natural_dims, natural_gradient, free, log_jacobian, .. } = self;
+        let (words, natural, dims, free, log_jacobian) = (&*words, &*natural, &*natural_dims, &*free, &*log_jacobian);
         // A density that forgets a coordinate must not find what another row left there.
-        self.natural_gradient.fill(0.0);
-        let (width, stride) = (self.width, self.natural_stride);
-        // A space without parameters still has rows.
-        let step = CHUNK * stride.max(1);
-        let mut tasks: Vec<(DensityBatch<'_>, Result<(), BatchError>)> = Vec::with_capacity(rows.div_ceil(CHUNK));
-        let mut gradients = self.natural_gradient.chunks_mut(step);
+        natural_gradient.fill(0.0);
+        let mut natural_gradients = natural_gradient.chunks_mut(CHUNK * stride.max(1));
+        let mut gradients = self.gradient.chunks_mut(CHUNK * self.stride.max(1));
         let mut densities = self.log_eta[..rows].chunks_mut(CHUNK);
-        for first in (0..rows).step_by(CHUNK) {
+        let tasks = (0..rows).step_by(CHUNK).map(|first| {
             let last = rows.min(first + CHUNK);
             let batch = DensityBatch {
-                words: &self.words[first * width..last * width],
+                words: &words[first * width..last * width],
                 width,
-                theta: &self.natural[first * stride..last * stride],
+                theta: &natural[first * stride..last * stride],
                 stride,
-                dims: &self.natural_dims[first..last],
+                dims: &dims[first..last],
+                // A space without parameters still has rows.
                 log_density: densities.next().unwrap_or_default(),
-                gradient: gradients.next().unwrap_or_default(),
+                gradient: natural_gradients.next().unwrap_or_default(),
             };
-            tasks.push((batch, Ok(())));
-        }
-        family.engine.for_each_lane(&mut tasks, |_, (batch, result)| *result = family.problem.log_density_batch(batch));
-        let results: Vec<_> = tasks.into_iter().map(|(_, result)| result).collect();
+            (batch, gradients.next().unwrap_or_default(), Ok(()))
+        });
+        let mut tasks: Vec<(DensityBatch<'_>, &mut [f64], Result<(), BatchError>)> = tasks.collect();
+        let (free_stride, problem, constraints) = (self.stride, family.problem, family.constraints());
+        family.engine.for_each_lane(&mut tasks, |chunk, (density, gradient, result)| {
+            *result = problem.log_density_batch(density);
+            for (offset, row) in (chunk * CHUNK..chunk * CHUNK + density.rows()).enumerate() {
+                let coordinates = coordinates(constraints, frames, batch, row);
+                let dim = coordinates.active.len();
+                let natural_gradient = &density.gradient[offset * stride..][..dims[row]];
+                let gradient = &mut gradient[offset * free_stride..][..dim];
+                coordinates.pull_back(&free[row * free_stride..][..dim], natural_gradient, gradient);
+                density.log_density[offset] += log_jacobian[row];
+            }
+        });
+        let results: Vec<_> = tasks.into_iter().map(|(_, _, result)| result).collect();
         for (chunk, result) in results.into_iter().enumerate() {
             if let Err(BatchError { row, error }) = result {
                 let model = family.space().label(self.word(chunk * CHUNK + row));
                 return Err(FamilyError::Density { model, reason: error.to_string() });
             }
         }
-        self.pull_back(family);
         Ok(())
     }
 
     /// Natural parameters of all rows.
     pub(crate) fn find_natural<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
         for row in 0..self.rows() {
-            let (place, active) = (self.place(row), self.batch.active(row));
-            let natural = &mut self.natural[row * self.natural_stride..][..self.natural_stride];
-            match family.constraints() {
-                None => {
-                    natural[..active.len()].copy_from_slice(&self.theta[place]);
-                    self.natural_dims[row] = active.len();
-                    self.log_jacobian[row] = 0.0;
-                }
-                Some(constraints) => {
-                    constraints.check_active(active).map_err(|error| FamilyError::ActiveConstraints {
-                        model: family.space().label(&self.words[row * self.width..][..self.width]),
-                        error,
-                    })?;
-                    let dim = constraints.natural_dim(active);
-                    self.natural_dims[row] = dim;
-                    self.log_jacobian[row] = constraints.to_natural(active, &self.theta[place], &mut natural[..dim]);
-                }
+            let place = self.place(row);
+            let coordinates = coordinates(family.constraints(), &self.frames, &self.batch, row);
+            if let Some(constraints) = coordinates.constraints {
+                constraints.check_active(coordinates.active).map_err(|error| FamilyError::ActiveConstraints {
+                    model: family.space().label(&self.words[row * self.width..][..self.width]),
+                    error,
+                })?;
             }
+            let dim = coordinates.natural_dim();
+            let natural = &mut self.natural[row * self.natural_stride..][..dim];
+            let free = &mut self.free[place.clone()];
+            free.copy_from_slice(&self.theta[place]);
+            self.natural_dims[row] = dim;
+            self.log_jacobian[row] = coordinates.to_natural(free, natural);
         }
         Ok(())
     }
 
-    /// From natural parameters to free ones: density and gradient.
-    fn pull_back<P: Problem>(&mut self, family: &Family<'_, P, E>) {
-        for row in 0..self.rows() {
-            let (place, active) = (self.place(row), self.batch.active(row));
-            let natural = &self.natural_gradient[row * self.natural_stride..][..self.natural_dims[row]];
-            let gradient = &mut self.gradient[place.clone()];
-            match family.constraints() {
-                None => gradient.copy_from_slice(natural),
-                Some(constraints) => {
-                    constraints.pull_back(active, &self.theta[place], natural, gradient);
-                    self.log_eta[row] += self.log_jacobian[row];
-                }
-            }
+    /// Takes natural parameters of a row, of which there must be as many as the model has; `log |det ∂θ/∂v|`.
+    pub(crate) fn take_natural<P: Problem>(
+        &mut self,
+        family: &Family<'_, P, E>,
+        row: usize,
+        natural: &[f64],
+    ) -> Result<f64, usize> {
+        let place = self.place(row);
+        let coordinates = coordinates(family.constraints(), &self.frames, &self.batch, row);
+        let dim = coordinates.natural_dim();
+        if natural.len() != dim {
+            return Err(dim);
         }
+        Ok(coordinates.from_natural(natural, &mut self.theta[place]))
     }
+}
+
+/// The way of a row between its coordinates. A row that was left out has none, whatever frame its model has.
+fn coordinates<'a, T: Real>(
+    constraints: Option<&'a Constraints>,
+    frames: &'a Frames,
+    batch: &'a Batch<T>,
+    row: usize,
+) -> Coordinates<'a> {
+    let active = batch.active(row);
+    Coordinates { frame: frames.row(row).filter(|frame| frame.dim() == active.len()), constraints, active }
 }
 
 /// Numbers that are not finite are read all the same; anything else is an error.

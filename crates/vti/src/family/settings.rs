@@ -17,6 +17,19 @@ pub struct FamilySettings {
     pub models: ModelsSettings,
     /// How a model enters the flow.
     pub context: ContextSettings,
+    /// Where flows start from.
+    pub frame: FrameSettings,
+}
+
+/// Where flows start from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrameSettings {
+    /// From where the problem says that the parameters of a model roughly lie, if it does.
+    #[default]
+    Problem,
+    /// From the standard normal density, whatever the problem says.
+    Unit,
 }
 
 /// Which flow.

@@ -237,21 +237,14 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         self.take_words(&words, &log_q)?;
         let mut jacobians = vec![0.0; points.len()];
         for (row, point) in points.iter().enumerate() {
-            let (place, active) = (self.pass.place(row), self.pass.batch.active(row).to_vec());
-            let constraints = self.family.constraints();
-            let expected = constraints.map_or(active.len(), |constraints| constraints.natural_dim(&active));
-            if point.theta.len() != expected {
-                let found = point.theta.len();
-                return Err(wrong(row, format!("{found} parameters, but the model has {expected}")));
-            }
-            let free = &mut self.pass.theta[place];
-            match constraints {
-                None => free.copy_from_slice(&point.theta),
-                Some(constraints) => jacobians[row] = constraints.to_free(&active, &point.theta, free),
-            }
-            if !free.iter().all(|x| x.is_finite()) {
+            jacobians[row] = self.pass.take_natural(&self.family, row, &point.theta).map_err(|expected| {
+                wrong(row, format!("{} parameters, but the model has {expected}", point.theta.len()))
+            })?;
+            let place = self.pass.place(row);
+            let v = &mut self.pass.theta[place];
+            if !v.iter().all(|x| x.is_finite()) {
                 // Outside its support: any point will do for the pass, and the answer is −∞.
-                free.fill(0.0);
+                v.fill(0.0);
                 jacobians[row] = f64::INFINITY;
             }
         }

@@ -17,8 +17,8 @@ pub struct Fingerprint {
     max_dim: usize,
     parameters: Vec<String>,
     constraints: Option<Constraints>,
-    /// `log p(m)` and `log η(θ | m)` at each point; none where they are not finite.
-    densities: Vec<[Option<f64>; 2]>,
+    /// `log p(m)`, `log η(θ | m)` and the Jacobian of the model's frame at each point; none where they are not finite.
+    densities: Vec<[Option<f64>; 3]>,
 }
 
 /// Points that are compared.
@@ -45,7 +45,7 @@ impl Fingerprint {
             (None, None) => true,
             _ => false,
         };
-        let same = |a: &[Option<f64>; 2], b: &[Option<f64>; 2]| close(&a[0], &b[0]) && close(&a[1], &b[1]);
+        let same = |a: &[Option<f64>; 3], b: &[Option<f64>; 3]| a.iter().zip(b).all(|(a, b)| close(a, b));
         self.arities == other.arities
             && self.max_dim == other.max_dim
             && self.parameters == other.parameters
@@ -55,8 +55,8 @@ impl Fingerprint {
     }
 }
 
-/// Prior and density of a random model at a random point.
-fn densities<P: Problem>(problem: &P, mut stream: Stream) -> [Option<f64>; 2] {
+/// Prior, density and frame of a random model at a random point.
+fn densities<P: Problem>(problem: &P, mut stream: Stream) -> [Option<f64>; 3] {
     let space = problem.space();
     let mut word: Vec<u16> = Vec::with_capacity(space.arities().len());
     let mut allowed = Vec::new();
@@ -79,5 +79,6 @@ fn densities<P: Problem>(problem: &P, mut stream: Stream) -> [Option<f64>; 2] {
         None => free,
     };
     let density = problem.log_density(&word, &theta, &mut vec![0.0; theta.len()]);
-    [problem.log_prior(&word), density.unwrap_or(f64::NAN)].map(|value| value.is_finite().then_some(value))
+    let frame = problem.frame(&word).map_or(0.0, |frame| frame.log_jacobian());
+    [problem.log_prior(&word), density.unwrap_or(f64::NAN), frame].map(|value| value.is_finite().then_some(value))
 }

@@ -21,12 +21,14 @@ mod closure;
 mod constraint;
 mod constraints;
 mod fingerprint;
+mod frame;
 pub mod selection;
 
 pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
 pub use fingerprint::Fingerprint;
+pub use frame::Frame;
 
 use crate::space::ModelSpace;
 
@@ -53,6 +55,13 @@ pub trait Problem: Send + Sync {
 
     /// Where parameters live; none when all are real. The free numbers of all constraints are the space's coordinates.
     fn constraints(&self) -> Option<&Constraints> {
+        None
+    }
+
+    /// Where the parameters of a model roughly lie, in free coordinates; none where they are about standard normal, or where
+    /// nothing is known. A pure function of the problem and the model: what was learned means nothing without it.
+    fn frame(&self, model: &[u16]) -> Option<Frame> {
+        let _ = model;
         None
     }
 

@@ -5,7 +5,7 @@
 //! rising fast, or until there is no more time to wait; a run that could not wait long enough says so.
 
 use super::plateau::{Plateau, Window};
-use super::settings::InformationSettings;
+use super::settings::{InformationSettings, TrainSettings};
 use crate::state::{State, StateError};
 
 /// Nats per window that are fast, unless two standard errors are more.
@@ -30,14 +30,17 @@ pub(super) struct Hold {
 
 impl Hold {
     /// Takes another step's bound.
-    pub(super) fn observe(&mut self, step: u64, steps: u64, elbo: f64, settings: &InformationSettings) {
+    pub(super) fn observe(&mut self, step: u64, settings: &TrainSettings, elbo: f64) {
         if self.ended.is_some() {
             return;
         }
-        let InformationSettings::Share { hold, most, .. } = *settings else {
+        let InformationSettings::Share { hold, most, .. } = settings.information else {
             self.ended = Some(0);
             return;
         };
+        let steps = settings.steps;
+        // The bounds of a tempered flow say nothing about models.
+        let hold = if hold > 0.0 { hold.max(settings.temper.share) } else { hold };
         let window = self.plateau.observe(elbo, (steps / WINDOWS).max(FEWEST));
         self.last = window.or(self.last);
         let passed = |share: f64| step as f64 >= share * steps as f64;
@@ -96,23 +99,27 @@ impl Hold {
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::TemperSettings;
     use super::*;
 
     /// At which step of a thousand models are judged, and whether there is a warning.
-    fn judged(bound: impl Fn(f64) -> f64) -> (Option<u64>, bool) {
-        let settings = InformationSettings::Share { hold: 0.2, most: 0.5, fall: 0.2 };
+    fn judged(temper: TemperSettings, bound: impl Fn(f64) -> f64) -> (Option<u64>, bool) {
+        let information = InformationSettings::Share { hold: 0.2, most: 0.5, fall: 0.2 };
+        let settings = TrainSettings { steps: 1000, information, temper, ..TrainSettings::default() };
         let mut hold = Hold::default();
-        (1..=1000).for_each(|step| hold.observe(step, 1000, bound(step as f64), &settings));
+        (1..=1000).for_each(|step| hold.observe(step, &settings, bound(step as f64)));
         (hold.ended, hold.warning().is_some())
     }
 
     #[test]
     fn models_are_judged_once_the_bound_rises_slowly() {
-        assert_eq!(judged(|_| -3.0), (Some(200), false));
+        assert_eq!(judged(TemperSettings::NONE, |_| -3.0), (Some(200), false));
         // 100 nats away, halved every 40 steps: less than a tenth of a nat in 20 steps from step 350 on or so.
-        let (step, warned) = judged(|step| -100.0 * 0.5f64.powf(step / 40.0));
+        let (step, warned) = judged(TemperSettings::NONE, |step| -100.0 * 0.5f64.powf(step / 40.0));
         assert!(step.is_some_and(|step| (300..400).contains(&step)) && !warned, "{step:?}");
-        assert_eq!(judged(|step| 0.1 * step), (Some(500), true));
-        assert_eq!(judged(|_| f64::NAN), (Some(500), true));
+        assert_eq!(judged(TemperSettings::NONE, |step| 0.1 * step), (Some(500), true));
+        assert_eq!(judged(TemperSettings::NONE, |_| f64::NAN), (Some(500), true));
+        // Not before the target is what it is.
+        assert_eq!(judged(TemperSettings { start: 0.2, share: 0.3 }, |_| -3.0), (Some(300), false));
     }
 }

@@ -12,5 +12,7 @@ mod trainer;
 pub use error::TrainError;
 pub use replicates::{Ending, Replicate, Replicates, replicates};
 pub use report::{Dropped, NotFinite, Observer, Silent, StepReport, Stop};
-pub use settings::{CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TrainSettings};
+pub use settings::{
+    CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TemperSettings, TrainSettings,
+};
 pub use trainer::{Fit, Trainer};

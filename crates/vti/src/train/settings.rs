@@ -27,6 +27,8 @@ pub struct TrainSettings {
     pub schedule: Schedule,
     /// Gradient estimator of φ.
     pub flow_gradient: FlowGradient,
+    /// How flat the target is at first.
+    pub temper: TemperSettings,
     /// How fast the entropy of q(m) may change.
     pub information: InformationSettings,
     /// The largest share of draws that are not finite in a batch.
@@ -48,6 +50,41 @@ pub enum FlowGradient {
     /// so the shorter one has the smaller variance.
     #[default]
     Adaptive,
+}
+
+/// The target at first is `η(θ | m)^β`, with β rising from `start` to 1 over a share of the steps.
+///
+/// Where a posterior has several modes, a flow that is taken straight to it settles on those that are nearest; a flat target
+/// has no modes to settle on. Only φ sees it: reported bounds are those of η itself, and q(m) is held meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TemperSettings {
+    /// The first β; 1 for none of this.
+    pub start: f64,
+    /// Share of the steps until β is 1.
+    pub share: f64,
+}
+
+impl Default for TemperSettings {
+    fn default() -> Self {
+        Self { start: 0.2, share: 0.3 }
+    }
+}
+
+impl TemperSettings {
+    /// No tempering.
+    pub const NONE: Self = Self { start: 1.0, share: 0.0 };
+
+    /// β of a step of `steps`: its logarithm rises evenly.
+    pub(super) fn beta(&self, step: u64, steps: u64) -> f64 {
+        let end = self.share * steps as f64;
+        if step as f64 >= end { 1.0 } else { self.start.powf(1.0 - step as f64 / end) }
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        SettingError::check("start", self.start, self.start > 0.0 && self.start <= 1.0, "above 0 and at most 1")?;
+        SettingError::check("share", self.share, (0.0..1.0).contains(&self.share), "at least 0 and below 1")
+    }
 }
 
 /// When nothing improves any more: the mean bound of one window is compared with that of the window before.
@@ -156,6 +193,7 @@ impl Default for TrainSettings {
             optimiser: OptimiserSettings::Adamw(AdamWSettings { clip_norm: Some(5.0), ..AdamWSettings::default() }),
             schedule: Schedule::WarmupDecay { rate: 2e-3, warmup: 0.02, hold: 0.4 },
             flow_gradient: FlowGradient::default(),
+            temper: TemperSettings::default(),
             information: InformationSettings::default(),
             max_dropped: 0.1,
             checkpoint: None,
@@ -180,6 +218,7 @@ impl TrainSettings {
             check("tolerance", tolerance, tolerance >= 0.0 && tolerance.is_finite(), "at least 0")?;
         }
         self.schedule.check()?;
+        self.temper.check()?;
         self.information.check()?;
         check("max_dropped", self.max_dropped, (0.0..=1.0).contains(&self.max_dropped), "from 0 to 1")?;
         positive("every", self.checkpoint.as_ref().map(|checkpoint| checkpoint.every))

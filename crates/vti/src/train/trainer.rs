@@ -278,7 +278,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         self.count_bad_gradients(gradient_norm.is_finite() && models.gradient_norm.is_finite())?;
         self.step += 1;
         let report = self.report(rate, gradient_norm, models, dropped);
-        self.hold.observe(self.step, self.settings.steps, report.elbo, &self.settings.information);
+        self.hold.observe(self.step, &self.settings, report.elbo);
         Ok(report)
     }
 
@@ -380,10 +380,11 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         Ok(())
     }
 
-    /// The gradient of the mean of log h over the kept rows.
+    /// The gradient of the mean of log h over the kept rows, of the tempered target at first.
     fn find_gradient(&mut self, by_path: bool) -> Result<(), TrainError> {
-        let Self { family, pass, batch, gradient, .. } = self;
+        let Self { family, pass, batch, gradient, settings, step, .. } = self;
         let (engine, flow, parameters) = (family.engine, &family.flow, &family.parameters);
+        let beta = settings.temper.beta(*step, settings.steps);
         let share = 1.0 / batch.kept.iter().filter(|&&kept| kept).count().max(1) as f64;
         if by_path {
             flow.score(engine, parameters, &mut pass.work, &mut batch.theta_gradient)?;
@@ -392,7 +393,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             for i in pass.place(row) {
                 // ∂ log h/∂θ at fixed φ: the score of q, where it is wanted, minus that of η.
                 let score = if by_path { batch.theta_gradient[i].to_f64() } else { 0.0 };
-                batch.theta_gradient[i] = E::Real::from_f64(share * (score - pass.gradient[i]));
+                batch.theta_gradient[i] = E::Real::from_f64(share * (score - beta * pass.gradient[i]));
             }
             let by_log_det = if by_path || !batch.kept[row] { 0.0 } else { -share };
             batch.log_det_gradient[row] = E::Real::from_f64(by_log_det);

@@ -161,7 +161,7 @@ fn words_that_mean_one_graph_are_counted_together() {
     let engine = CpuEngine::<f32>::new(2).unwrap();
     for (name, models) in distributions() {
         let context = ContextSettings::Features;
-        let family = FamilySettings { models, flow: affine(), context };
+        let family = FamilySettings { models, flow: affine(), context, ..FamilySettings::default() };
         let mut posterior = train(&problem, &engine, &family, 800, 512);
         let found = posterior.model_probabilities(1).unwrap();
         assert_eq!(found.len(), 25, "{name}");

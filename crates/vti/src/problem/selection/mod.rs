@@ -4,6 +4,7 @@
 mod data;
 mod design;
 mod exact;
+mod frame;
 mod likelihood;
 mod prior;
 
@@ -18,12 +19,14 @@ pub use exact::{ExactError, log_evidences};
 pub use likelihood::Likelihood;
 pub use prior::{CoefficientPrior, ModelPrior};
 
+use self::frame::Quadratic;
 use self::likelihood::Pointwise;
-use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Problem};
+use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Frame, Problem};
 use crate::engine::Real;
 use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
 use crate::optimise::SettingError;
 use crate::space::{SpaceError, Subsets};
+use crate::triangular::{cholesky, dot, log_diagonal, packed_len};
 
 /// What is assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +90,8 @@ pub struct Selection {
     log_scale: f64,
     /// log |XᵀX| of models met so far.
     determinants: RwLock<HashMap<Box<[u16]>, f64>>,
+    /// What frames are made of.
+    quadratic: Option<Quadratic>,
 }
 
 /// Standard deviation of the proper prior of the log scale: within a factor of 7 with probability 0.95.
@@ -129,12 +134,13 @@ impl Selection {
             }
             CoefficientPrior::Normal { scale } => scale * scale,
         };
-        let selection = Self {
+        let mut selection = Self {
             gram: gram(&design),
             spread,
             constant: settings.likelihood.constant(response),
             log_scale: sd.max(f64::MIN_POSITIVE).ln(),
             determinants: RwLock::new(HashMap::new()),
+            quadratic: None,
             settings: *settings,
             design,
             space,
@@ -143,6 +149,7 @@ impl Selection {
         if g_prior {
             selection.check_independent()?;
         }
+        selection.quadratic = Quadratic::new(&selection);
         Ok(selection)
     }
 
@@ -300,6 +307,12 @@ impl Problem for Selection {
         self.constraints.as_ref()
     }
 
+    fn frame(&self, model: &[u16]) -> Option<Frame> {
+        let mut columns = Vec::new();
+        self.design.model_columns(model, &mut columns);
+        self.quadratic.as_ref()?.frame(self, &columns)
+    }
+
     fn parameter_names(&self) -> Vec<String> {
         let scale = self.settings.likelihood.has_scale().then(|| "sigma".to_string());
         scale.into_iter().chain(self.design.names().iter().cloned()).collect()
@@ -343,27 +356,14 @@ fn gram(design: &Design) -> Vec<f64> {
     gram
 }
 
-/// log-determinant of a principal part of a Gram matrix by Cholesky's decomposition; a column that depends on those before
-/// it, if there is one.
+/// log-determinant of a principal part of a Gram matrix; a column that depends on those before it, if there is one.
 fn log_determinant(gram: &[f64], count: usize, columns: &[u32]) -> Result<f64, usize> {
-    let k = columns.len();
-    let mut l = vec![0.0; k * k];
-    let mut log_determinant = 0.0;
-    for i in 0..k {
-        for j in 0..=i {
-            let at = columns[i] as usize * count + columns[j] as usize;
-            let sum: f64 = gram[at] - (0..j).map(|m| l[i * k + m] * l[j * k + m]).sum::<f64>();
-            if i > j {
-                l[i * k + j] = sum / l[j * k + j];
-            } else if sum <= 1e-10 * gram[at] {
-                return Err(columns[i] as usize);
-            } else {
-                l[i * k + i] = sum.sqrt();
-                log_determinant += sum.ln();
-            }
-        }
+    let mut part = Vec::with_capacity(packed_len(columns.len()));
+    for (i, &row) in columns.iter().enumerate() {
+        part.extend(columns[..=i].iter().map(|&column| gram[row as usize * count + column as usize]));
     }
-    Ok(log_determinant)
+    cholesky(&mut part, columns.len()).map_err(|row| columns[row] as usize)?;
+    Ok(2.0 * log_diagonal(&part, columns.len()))
 }
 
 /// `to += factor · from`.
@@ -394,14 +394,6 @@ impl Kernel<f64> for Dot<'_> {
 
     #[inline(always)]
     fn run<V: Vector<f64>>(self) -> f64 {
-        let mut sums = [0.0; 16];
-        let (a, b) = (self.a.chunks_exact(16), self.b.chunks_exact(16));
-        let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
-        for (a, b) in a.zip(b) {
-            for lane in 0..16 {
-                sums[lane] = Real::mul_add(a[lane], b[lane], sums[lane]);
-            }
-        }
-        sums.iter().sum::<f64>() + rest
+        dot(self.a, self.b)
     }
 }

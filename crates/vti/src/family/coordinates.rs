@@ -1,0 +1,193 @@
+//! From the flow's coordinates v to natural parameters θ and back: the model's frame, then the constraints.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Family, FamilyError};
+use crate::engine::Engine;
+use crate::problem::{Constraints, Frame, Problem};
+
+/// The most numbers of frames that are kept: 128 MiB.
+const MOST_KEPT: usize = 1 << 24;
+
+/// Frames of models met so far, and of the rows of a batch.
+#[derive(Default)]
+pub(super) struct Frames {
+    known: HashMap<Box<[u16]>, Option<Arc<Frame>>>,
+    numbers: usize,
+    rows: Vec<Option<Arc<Frame>>>,
+}
+
+impl Frames {
+    /// Finds the frames of all rows, those of new models side by side.
+    pub(super) fn find<P: Problem, E: Engine>(
+        &mut self,
+        family: &Family<'_, P, E>,
+        words: &[u16],
+    ) -> Result<(), FamilyError> {
+        self.rows.clear();
+        if !family.framed() {
+            return Ok(());
+        }
+        if self.numbers > MOST_KEPT {
+            self.known.clear();
+            self.numbers = 0;
+        }
+        let words = || words.chunks_exact(family.space().arities().len());
+        let mut new: Vec<(&[u16], Option<Frame>)> = Vec::new();
+        for word in words() {
+            if !self.known.contains_key(word) {
+                self.known.insert(word.into(), None);
+                new.push((word, None));
+            }
+        }
+        let problem = family.problem;
+        family.engine.for_each_lane(&mut new, |_, (word, frame)| *frame = problem.frame(word));
+        for (word, frame) in new {
+            check_dim(family, word, frame.as_ref())?;
+            self.numbers += word.len() + frame.as_ref().map_or(0, Frame::numbers);
+            self.known.insert(word.into(), frame.map(Arc::new));
+        }
+        self.rows.extend(words().map(|word| self.known.get(word).cloned().flatten()));
+        Ok(())
+    }
+
+    /// The frame of a row, where it has one.
+    pub(super) fn row(&self, row: usize) -> Option<&Frame> {
+        self.rows.get(row).and_then(Option::as_deref)
+    }
+}
+
+/// A frame has as many coordinates as its model.
+fn check_dim<P: Problem, E: Engine>(
+    family: &Family<'_, P, E>,
+    word: &[u16],
+    frame: Option<&Frame>,
+) -> Result<(), FamilyError> {
+    let Some(frame) = frame else { return Ok(()) };
+    let mut mask = vec![false; family.space().max_dim()];
+    family.space().mark_active(word, &mut mask);
+    let dim = mask.iter().filter(|&&active| active).count();
+    if frame.dim() == dim {
+        return Ok(());
+    }
+    Err(FamilyError::Frame { model: family.space().label(word), found: frame.dim(), dim })
+}
+
+/// The way of one row between its coordinates.
+pub(super) struct Coordinates<'a> {
+    pub(super) frame: Option<&'a Frame>,
+    pub(super) constraints: Option<&'a Constraints>,
+    pub(super) active: &'a [u32],
+}
+
+impl Coordinates<'_> {
+    /// How many natural parameters there are.
+    pub(super) fn natural_dim(&self) -> usize {
+        self.constraints.map_or(self.active.len(), |constraints| constraints.natural_dim(self.active))
+    }
+
+    /// v becomes u in `free`, and θ is written; returns `log |det ∂θ/∂v|`.
+    pub(super) fn to_natural(&self, free: &mut [f64], natural: &mut [f64]) -> f64 {
+        let framed = self.frame.map_or(0.0, |frame| {
+            frame.to_free(free);
+            frame.log_jacobian()
+        });
+        match self.constraints {
+            None => {
+                natural.copy_from_slice(free);
+                framed
+            }
+            Some(constraints) => framed + constraints.to_natural(self.active, free, natural),
+        }
+    }
+
+    /// θ becomes v; returns `log |det ∂θ/∂v|`. Outside the support of θ neither is finite.
+    pub(super) fn from_natural(&self, natural: &[f64], v: &mut [f64]) -> f64 {
+        let constrained = match self.constraints {
+            None => {
+                v.copy_from_slice(natural);
+                0.0
+            }
+            Some(constraints) => constraints.to_free(self.active, natural, v),
+        };
+        constrained
+            + self.frame.map_or(0.0, |frame| {
+                frame.from_free(v);
+                frame.log_jacobian()
+            })
+    }
+
+    /// d/dv of a function of θ plus `log |det ∂θ/∂v|`, from its d/dθ at u.
+    pub(super) fn pull_back(&self, free: &[f64], natural_gradient: &[f64], gradient: &mut [f64]) {
+        match self.constraints {
+            None => gradient.copy_from_slice(natural_gradient),
+            Some(constraints) => constraints.pull_back(self.active, free, natural_gradient, gradient),
+        }
+        if let Some(frame) = self.frame {
+            frame.pull_back(gradient);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Constraint;
+
+    /// log of something smooth in θ, plus the Jacobian, seen from v.
+    fn seen(coordinates: &Coordinates<'_>, v: &[f64]) -> f64 {
+        let (mut free, mut natural) = (v.to_vec(), vec![0.0; v.len()]);
+        let log_jacobian = coordinates.to_natural(&mut free, &mut natural);
+        natural.iter().enumerate().map(|(i, x)| (x * (i + 1) as f64).sin()).sum::<f64>() + log_jacobian
+    }
+
+    #[test]
+    fn frames_and_constraints_together_keep_the_laws() {
+        let frame = Frame::from_precision(vec![0.3, -2.0, 7.0], vec![4.0, 0.5, 1.0, -0.2, 0.1, 9.0]).expect("definite");
+        let constraints =
+            Constraints::new(vec![Constraint::Positive, Constraint::Real, Constraint::Real]).expect("fine");
+        let active = [0, 1, 2];
+        for (frame, constraints) in
+            [(Some(&frame), Some(&constraints)), (Some(&frame), None), (None, Some(&constraints))]
+        {
+            let coordinates = Coordinates { frame, constraints, active: &active };
+            let v = [0.4, -0.7, 1.1];
+            let (mut free, mut natural) = (v.to_vec(), vec![0.0; 3]);
+            let log_jacobian = coordinates.to_natural(&mut free, &mut natural);
+            let mut back = [0.0; 3];
+            assert!((coordinates.from_natural(&natural, &mut back) - log_jacobian).abs() < 1e-12);
+            assert!(v.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-12), "{back:?}");
+            let by_natural: Vec<f64> =
+                natural.iter().enumerate().map(|(i, x)| (i + 1) as f64 * (x * (i + 1) as f64).cos()).collect();
+            let mut gradient = [0.0; 3];
+            coordinates.pull_back(&free, &by_natural, &mut gradient);
+            for i in 0..3 {
+                let moved = |step: f64| {
+                    let mut v = v;
+                    v[i] += step;
+                    seen(&coordinates, &v)
+                };
+                let numeric = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+                assert!((numeric - gradient[i]).abs() < 1e-6, "coordinate {i}: {numeric} against {}", gradient[i]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_jacobian_of_a_frame_is_that_of_its_map() {
+        let frame = Frame::from_precision(vec![1.0, 2.0], vec![4.0, 1.5, 9.0]).expect("definite");
+        let column = |j: usize| {
+            let mut v = [0.0, 0.0];
+            v[j] = 1.0;
+            frame.to_free(&mut v);
+            [v[0] - 1.0, v[1] - 2.0]
+        };
+        let (a, b) = (column(0), column(1));
+        assert!((frame.log_jacobian() - (a[0] * b[1] - a[1] * b[0]).abs().ln()).abs() < 1e-12);
+        // The covariance is the inverse of the precision: the identity after multiplication.
+        let covariance = |i: usize, j: usize| a[i] * a[j] + b[i] * b[j];
+        assert!((4.0 * covariance(0, 0) + 1.5 * covariance(0, 1) - 1.0).abs() < 1e-12);
+        assert!((1.5 * covariance(0, 0) + 9.0 * covariance(0, 1)).abs() < 1e-12);
+    }
+}

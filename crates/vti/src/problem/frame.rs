@@ -1,0 +1,77 @@
+//! Where the posterior of a model roughly lies.
+
+use crate::triangular::{cholesky, log_diagonal, multiply_transposed, packed_len, solve, solve_transposed};
+
+/// Location and spread of a model's parameters in free coordinates: `u = a + C⁻ᵀ v`, where v is about standard normal and
+/// `C Cᵀ` is the precision.
+///
+/// A flow whose output is v starts near the posterior, and what it has to learn is of order 1 whatever the units of the
+/// parameters. A frame is a fixed affine layer between the flow and the parameters: it need not be right, q stays a
+/// density with known values, and Lemma 1 holds because inactive coordinates have no part in it.
+///
+/// ```
+/// use vti::problem::Frame;
+/// // Two independent parameters: 10 ± 2 and −1 ± 0.5.
+/// let frame = Frame::from_precision(vec![10.0, -1.0], vec![0.25, 0.0, 4.0]).expect("positive definite");
+/// let mut v = [1.0, 2.0];
+/// frame.to_free(&mut v);
+/// assert_eq!(v, [12.0, 0.0]);
+/// assert!((frame.log_jacobian() - (2.0 * 0.5f64).ln()).abs() < 1e-12);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    location: Vec<f64>,
+    factor: Vec<f64>,
+    log_jacobian: f64,
+}
+
+impl Frame {
+    /// From a location and the lower half of a precision matrix, row by row. None unless it is positive definite and
+    /// everything finite.
+    pub fn from_precision(location: Vec<f64>, mut precision: Vec<f64>) -> Option<Self> {
+        let dim = location.len();
+        if precision.len() != packed_len(dim) || cholesky(&mut precision, dim).is_err() {
+            return None;
+        }
+        Self::from_factor(location, precision)
+    }
+
+    /// From a location and the packed Cholesky factor of the precision.
+    pub(crate) fn from_factor(location: Vec<f64>, factor: Vec<f64>) -> Option<Self> {
+        let log_jacobian = -log_diagonal(&factor, location.len());
+        let finite = log_jacobian.is_finite() && location.iter().chain(&factor).all(|x| x.is_finite());
+        finite.then_some(Self { location, factor, log_jacobian })
+    }
+
+    /// Number of parameters.
+    pub fn dim(&self) -> usize {
+        self.location.len()
+    }
+
+    /// How many numbers it keeps.
+    pub(crate) fn numbers(&self) -> usize {
+        self.location.len() + self.factor.len()
+    }
+
+    /// `log |det ∂u/∂v|`, the same everywhere.
+    pub fn log_jacobian(&self) -> f64 {
+        self.log_jacobian
+    }
+
+    /// From v to u, in place.
+    pub fn to_free(&self, v: &mut [f64]) {
+        solve_transposed(&self.factor, v);
+        v.iter_mut().zip(&self.location).for_each(|(x, a)| *x += a);
+    }
+
+    /// From u to v, in place.
+    pub fn from_free(&self, u: &mut [f64]) {
+        u.iter_mut().zip(&self.location).for_each(|(x, a)| *x -= a);
+        multiply_transposed(&self.factor, u);
+    }
+
+    /// From d/du to d/dv, in place.
+    pub fn pull_back(&self, gradient: &mut [f64]) {
+        solve(&self.factor, gradient);
+    }
+}

@@ -1,0 +1,247 @@
+//! Where the coefficients of a model roughly lie: one quadratic approximation of the log likelihood, restricted to each
+//! model.
+//!
+//! The whole model is fitted once by iteratively reweighted least squares, which leaves weights W and a working response z
+//! with `log likelihood ≈ −½ (z − Xβ)ᵀ W (z − Xβ)`. A model uses some of the columns of X, and its quadratic is a principal
+//! part of that one. For Gaussian errors this is exact, so a flow has only the scale to learn; for the others it is a start,
+//! and small models get a quadratic of their own.
+
+use super::likelihood::Likelihood;
+use super::{CoefficientPrior, Dot, Selection};
+use crate::engine::cpu::simd::Instructions;
+use crate::problem::Frame;
+use crate::triangular::{cholesky, packed_len, solve, solve_transposed};
+
+/// A quadratic approximation of the log likelihood in the coefficients of some columns.
+#[derive(Debug)]
+pub(super) struct Quadratic {
+    /// The columns.
+    columns: Vec<u32>,
+    /// XᵀWX, row-major.
+    gram: Vec<f64>,
+    /// XᵀWz.
+    cross: Vec<f64>,
+    /// zᵀWz.
+    square: f64,
+}
+
+/// Reweighting ends when no linear predictor moves by more than this, relative to the largest, or after so many rounds.
+const TOLERANCE: f64 = 1e-8;
+const ROUNDS: usize = 50;
+
+/// Models with at most so many rows × columns² get a few rounds of their own, where their errors are not Gaussian.
+const MOST_REFITTED: usize = 30_000;
+const OWN_ROUNDS: usize = 4;
+
+/// Rounds for the scale of a model whose prior does not scale with it.
+const SCALE_ROUNDS: usize = 4;
+
+impl Quadratic {
+    /// Fits the whole model; none where that fails, and flows then start from unit scale.
+    pub(super) fn new(selection: &Selection) -> Option<Self> {
+        let columns: Vec<u32> = (0..selection.design.columns() as u32).collect();
+        let eta = start(&selection.settings.likelihood, selection.design.response());
+        Self::fit(selection, &columns, eta, selection.log_scale.exp(), ROUNDS)
+    }
+
+    /// Iteratively reweighted least squares from given linear predictors.
+    fn fit(selection: &Selection, columns: &[u32], mut eta: Vec<f64>, mut scale: f64, rounds: usize) -> Option<Self> {
+        let mut found = None;
+        for _ in 0..rounds {
+            let (weights, working) = reweight(selection, &eta, scale);
+            let quadratic = Self::weighted(selection, columns, &weights, &working);
+            let places: Vec<u32> = (0..columns.len() as u32).collect();
+            let part = quadratic.restrict(selection, &places, scale)?;
+            let next = predictors(selection, columns, &part.mean);
+            let moved = eta.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let largest = next.iter().fold(0.0, |most, eta| eta.abs().max(most));
+            (eta, scale, found) = (next, part.scale, Some(quadratic));
+            if moved <= TOLERANCE * (1.0 + largest) {
+                break;
+            }
+        }
+        found
+    }
+
+    fn weighted(selection: &Selection, columns: &[u32], weights: &[f64], working: &[f64]) -> Self {
+        let (design, count) = (&selection.design, columns.len());
+        let instructions = Instructions::detect();
+        let (mut gram, mut cross) = (vec![0.0; count * count], vec![0.0; count]);
+        for a in 0..count {
+            let column = design.column(columns[a] as usize);
+            let weighted: Vec<f64> = column.iter().zip(weights).map(|(x, w)| x * w).collect();
+            for b in 0..=a {
+                let product = instructions.run(Dot { a: &weighted, b: design.column(columns[b] as usize) });
+                (gram[a * count + b], gram[b * count + a]) = (product, product);
+            }
+            cross[a] = instructions.run(Dot { a: &weighted, b: working });
+        }
+        let square = working.iter().zip(weights).map(|(z, w)| w * z * z).sum();
+        Self { columns: columns.to_vec(), gram, cross, square }
+    }
+
+    /// Mean and precision of the coefficients at some places of the quadratic, and their scale where there is one.
+    fn restrict(&self, selection: &Selection, places: &[u32], scale: f64) -> Option<Restricted> {
+        let g_prior = matches!(selection.settings.prior, CoefficientPrior::G { .. });
+        let lost = if g_prior { 1.0 } else { places.len() as f64 };
+        let free = (selection.design.rows() as f64 - lost).max(1.0);
+        if !selection.settings.likelihood.has_scale() {
+            let (mean, factor) = self.solve(selection, places, 1.0)?;
+            return Some(Restricted { mean, factor, scale, free });
+        }
+        if g_prior {
+            // The prior's precision scales with the likelihood's: the mean is the same for every scale.
+            let (mean, mut factor) = self.solve(selection, places, 1.0)?;
+            let explained: f64 = places.iter().zip(&mean).map(|(&c, b)| self.cross[c as usize] * b).sum();
+            let scale = ((self.square - explained).max(f64::MIN_POSITIVE) / free).sqrt();
+            factor.iter_mut().for_each(|c| *c /= scale);
+            return Some(Restricted { mean, factor, scale, free });
+        }
+        let mut scale = scale;
+        for _ in 0..SCALE_ROUNDS {
+            let (mean, _) = self.solve(selection, places, scale * scale)?;
+            scale = (self.residual(places, &mean) / free).sqrt();
+        }
+        let (mean, factor) = self.solve(selection, places, scale * scale)?;
+        Some(Restricted { mean, factor, scale, free })
+    }
+
+    /// `(z − Xb)ᵀ W (z − Xb)`.
+    fn residual(&self, places: &[u32], mean: &[f64]) -> f64 {
+        let mut sum = self.square;
+        for (&row, a) in places.iter().zip(mean) {
+            let row = row as usize;
+            let own = &self.gram[row * self.columns.len()..];
+            let products = places.iter().zip(mean).map(|(&column, b)| own[column as usize] * b);
+            sum += a * (products.sum::<f64>() - 2.0 * self.cross[row]);
+        }
+        sum.max(f64::MIN_POSITIVE)
+    }
+
+    /// Mean and Cholesky factor of the precision, given the variance that the quadratic is to be divided by.
+    fn solve(&self, selection: &Selection, places: &[u32], variance: f64) -> Option<(Vec<f64>, Vec<f64>)> {
+        let (count, all) = (self.columns.len(), selection.design.columns());
+        let mut factor = Vec::with_capacity(packed_len(places.len()));
+        for (i, &row) in places.iter().enumerate() {
+            let own = &self.gram[row as usize * count..];
+            factor.extend(places[..=i].iter().map(|&column| own[column as usize] / variance));
+            let entries = &mut factor[packed_len(i)..];
+            match selection.settings.prior {
+                CoefficientPrior::Normal { .. } => entries[i] += 1.0 / selection.spread,
+                CoefficientPrior::G { .. } => {
+                    let gram = &selection.gram[self.columns[row as usize] as usize * all..];
+                    let share = 1.0 / (selection.spread * selection.known_scale().powi(2) * variance);
+                    // The intercept has no part in it.
+                    let slopes = entries.iter_mut().zip(places).skip(1).filter(|_| i > 0);
+                    slopes.for_each(|(x, &column)| *x += share * gram[self.columns[column as usize] as usize]);
+                }
+            }
+        }
+        cholesky(&mut factor, places.len()).ok()?;
+        let mut mean: Vec<f64> = places.iter().map(|&column| self.cross[column as usize] / variance).collect();
+        solve(&factor, &mut mean);
+        solve_transposed(&factor, &mut mean);
+        Some((mean, factor))
+    }
+
+    /// The frame of a model.
+    pub(super) fn frame(&self, selection: &Selection, columns: &[u32]) -> Option<Frame> {
+        let mut part = self.restrict(selection, columns, selection.log_scale.exp())?;
+        let refitted = matches!(
+            selection.settings.likelihood,
+            Likelihood::StudentT { .. } | Likelihood::Logistic {} | Likelihood::Poisson {}
+        );
+        if refitted && selection.design.rows() * columns.len().pow(2) <= MOST_REFITTED {
+            let eta = predictors(selection, columns, &part.mean);
+            let own = Self::fit(selection, columns, eta, part.scale, OWN_ROUNDS)?;
+            let places: Vec<u32> = (0..columns.len() as u32).collect();
+            part = own.restrict(selection, &places, part.scale)?;
+        }
+        let Restricted { mut mean, mut factor, scale, free } = part;
+        if selection.settings.likelihood.has_scale() {
+            // log σ comes first: 2 free is its information, and its posterior is a little to the right of its mode.
+            let (location, precision) = (scale.ln() + 0.5 / free, (2.0 * free).sqrt());
+            let mut with_scale = vec![precision];
+            for i in 0..mean.len() {
+                with_scale.push(0.0);
+                with_scale.extend_from_slice(&factor[packed_len(i)..packed_len(i + 1)]);
+            }
+            factor = with_scale;
+            mean.insert(0, location);
+        }
+        Frame::from_factor(mean, factor)
+    }
+}
+
+/// Linear predictors of coefficients.
+fn predictors(selection: &Selection, columns: &[u32], mean: &[f64]) -> Vec<f64> {
+    let mut eta = vec![0.0; selection.design.rows()];
+    for (&column, b) in columns.iter().zip(mean) {
+        eta.iter_mut().zip(selection.design.column(column as usize)).for_each(|(eta, x)| *eta += b * x);
+    }
+    eta
+}
+
+/// The quadratic of one model.
+struct Restricted {
+    mean: Vec<f64>,
+    /// Packed Cholesky factor of the precision.
+    factor: Vec<f64>,
+    scale: f64,
+    /// Degrees of freedom that are left for the scale.
+    free: f64,
+}
+
+/// The linear predictors to start from.
+fn start(likelihood: &Likelihood, response: &[f64]) -> Vec<f64> {
+    let mean = response.iter().sum::<f64>() / response.len() as f64;
+    match likelihood {
+        Likelihood::Logistic {} => response.iter().map(|y| y - 0.5).collect(),
+        // Between each count and their mean, so that no logarithm is taken of 0.
+        Likelihood::Poisson {} => response.iter().map(|y| (0.5 * (y + mean)).max(0.1).ln()).collect(),
+        _ => vec![mean; response.len()],
+    }
+}
+
+/// Weights and working responses at linear predictors η: `w = −∂²/∂η²` of the log likelihood, or what takes its place where
+/// that may be negative, and `z = η + (∂/∂η) / w`. For errors with a scale, w is relative to its square.
+fn reweight(selection: &Selection, eta: &[f64], scale: f64) -> (Vec<f64>, Vec<f64>) {
+    let pairs = selection.design.response().iter().zip(eta);
+    match selection.settings.likelihood {
+        Likelihood::Gaussian { sigma } => {
+            let weight = sigma.map_or(1.0, |sigma| sigma.powi(-2));
+            pairs.map(|(&y, _)| (weight, y)).unzip()
+        }
+        Likelihood::Robust { alpha, sigma1, sigma2 } => {
+            // By the variance of an error, not by its share of both parts: modes of the posterior are where the shares
+            // differ, and a frame must not choose between them.
+            let weight = ((1.0 - alpha) * sigma1.powi(2) + alpha * sigma2.powi(2)).recip();
+            pairs.map(|(&y, _)| (weight, y)).unzip()
+        }
+        Likelihood::StudentT { df } => {
+            let weight = |r: f64| (df + 1.0) / (df + (r / scale).powi(2));
+            pairs.map(|(&y, eta)| (weight(y - eta), y)).unzip()
+        }
+        Likelihood::Logistic {} => {
+            let glm = |y: f64, eta: f64| {
+                let mean = 1.0 / (1.0 + (-eta).exp());
+                let weight = (mean * (1.0 - mean)).max(SMALLEST_WEIGHT);
+                (weight, eta + (y - mean) / weight)
+            };
+            pairs.map(|(&y, &eta)| glm(y, eta)).unzip()
+        }
+        Likelihood::Poisson {} => {
+            let glm = |y: f64, eta: f64| {
+                let mean = eta.min(MOST_LOG_MEAN).exp().max(SMALLEST_WEIGHT);
+                (mean, eta + (y - mean) / mean)
+            };
+            pairs.map(|(&y, &eta)| glm(y, eta)).unzip()
+        }
+    }
+}
+
+/// Rows that carry no information still carry a little here, so that no working response is infinite.
+const SMALLEST_WEIGHT: f64 = 1e-6;
+
+/// Beyond this a mean is not worth its exponential.
+const MOST_LOG_MEAN: f64 = 30.0;
