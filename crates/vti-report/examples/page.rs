@@ -85,7 +85,7 @@ impl Numbers {
 
     /// `exact` as a run would report it.
     fn compare(&mut self, exact: f64, known: bool) -> Comparison {
-        let se = 0.02 * (exact * (1.0 - exact)).max(0.0).sqrt();
+        let se = (0.02 * (exact * (1.0 - exact)).max(0.0).sqrt()).min(0.12 * exact);
         let q = (exact * (0.15 * self.normal()).exp()).min(1.0);
         Comparison { q, corrected: (exact + se * self.normal()).clamp(0.0, 1.0), se, exact: known.then_some(exact) }
     }
@@ -104,7 +104,7 @@ fn report(names: &[String], models: usize, known: bool) -> Report {
     let fact = |name: &str, value: &str, note: &str| Fact { name: name.into(), value: value.into(), note: note.into() };
     Report {
         title: "Which covariates matter for lpsa?".into(),
-        subtitle: format!("Variable selection: 97 rows, {} covariates, Gaussian noise, g-prior", names.len()),
+        subtitle: format!("Variable selection: 97 rows, Gaussian noise, g-prior; covariates: {}", names.len()),
         verdict: Verdict {
             level: Level::Corrected,
             text:
@@ -215,7 +215,7 @@ fn families() -> Figure {
     let mut above = Vec::new();
     let mut below = Vec::new();
     for (family, noise) in [("diagonal", 1.2), ("affine", 0.6), ("spline", 0.15)] {
-        let (mut top, mut bottom) = (vec![Layer::Diagonal], Vec::new());
+        let (mut top, mut bottom) = (Vec::new(), Vec::new());
         for data in 0..10 {
             let exact: Vec<f64> =
                 (0..128).map(|i| 0.4 * (-0.11 * f64::from(i) * (1.0 + 0.3 * numbers.even())).exp()).collect();
@@ -243,6 +243,7 @@ fn families() -> Figure {
             top.push(dots(&points[..1], Marker::Triangle, true, 4.5, String::new()).into());
             bottom.push(dots(&entropy[..1], Marker::Triangle, true, 4.5, String::new()).into());
         }
+        top.push(Layer::Diagonal);
         let first = above.is_empty();
         let label = |text: &str| if first { text.to_owned() } else { String::new() };
         above.push(Panel {

@@ -15,6 +15,11 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     fixed(value, (digits as i32 - 1 - exponent).max(0) as usize)
 }
 
+/// A whole number.
+pub(crate) fn count(value: u64) -> String {
+    fixed(value as f64, 0)
+}
+
 /// A probability: three decimals, and small ones as powers of ten.
 pub(crate) fn probability(value: f64) -> String {
     if !value.is_finite() || value < 0.0 {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::table::{Cell, Column, Kind};
-use super::{CORRECTED, LEARNED};
+use super::{CORRECTED, LEARNED, short};
 use crate::input::Comparison;
 use crate::markup::escape;
 use crate::number;
@@ -86,7 +86,7 @@ impl Ruler {
         if let Some(at) = of.exact.and_then(|exact| self.percent(exact)) {
             let _ = write!(
                 svg,
-                "<svg x=\"{at:.2}%\" y=\"{}\" overflow=\"visible\"><path d=\"M0-14V14M0-5L5 0 0 5-5 0Z\" \
+                "<svg x=\"{at:.2}%\" y=\"{}\" overflow=\"visible\"><path d=\"M0-13V13M0-4L4 0 0 4-4 0Z\" \
                  fill=\"var(--ink)\" stroke=\"var(--ink)\" stroke-width=\"1.5\"/></svg>",
                 HEIGHT / 2
             );
@@ -123,7 +123,7 @@ fn title(of: &Comparison, exact_name: &str) -> String {
 
 /// Columns of numbers that go with bars.
 pub(super) fn number_columns(exact_name: Option<&str>) -> Vec<Column> {
-    let names = ["q", "corrected"].into_iter().chain(exact_name);
+    let names = ["q", "corrected"].into_iter().chain(exact_name.map(short));
     names.map(|name| Column::new(Kind::Number, name)).collect()
 }
 

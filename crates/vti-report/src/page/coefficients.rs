@@ -1,16 +1,16 @@
 //! How large the effects are.
 
 use super::table::{Cell, Column, Kind, folded};
-use super::{CORRECTED, exact_name};
+use super::{CORRECTED, exact_name, short};
 use crate::input::{Coefficient, Report};
 use crate::number;
 use crate::plot::{Area, Axis, Border, Colour, Density, Figure, Layer, Line, Panel, Points, Rule};
 
 /// Coefficients shown unfolded.
-const SHOWN: usize = 30;
+const SHOWN: usize = 20;
 
 /// Places of the curve of a density.
-const CURVE: usize = 110;
+const CURVE: usize = 90;
 
 pub(super) fn section(report: &Report) -> Option<String> {
     if report.coefficients.is_empty() {
@@ -19,8 +19,8 @@ pub(super) fn section(report: &Report) -> Option<String> {
     let exact = exact_name(report).filter(|_| report.coefficients.iter().any(|row| row.mean.exact.is_some()));
     let mut columns = vec![Column::new(Kind::Name, "coefficient"), Column::new(Kind::SmallPlot, "posterior")];
     let numbers = ["mean, q", "mean, corrected"].into_iter().map(str::to_owned);
-    let numbers = numbers.chain(exact.map(|name| format!("mean, {name}")));
-    let numbers = numbers.chain(["sd", "95 % interval", "inclusion", "P(= 0)"].map(str::to_owned));
+    let numbers = numbers.chain(exact.map(|name| format!("mean, {}", short(name))));
+    let numbers = numbers.chain(["sd", "95 % interval", "inclusion"].map(str::to_owned));
     columns.extend(numbers.map(|name| Column::new(Kind::Number, &name)));
     let count = report.coefficients.len();
     let rows = leading_first(&report.coefficients).into_iter().map(|row| cells(row, exact.is_some())).collect();
@@ -45,7 +45,7 @@ fn leading_first(coefficients: &[Coefficient]) -> Vec<&Coefficient> {
 
 fn cells(row: &Coefficient, with_exact: bool) -> Vec<Cell> {
     let mut cells = vec![
-        Cell::text(&row.name),
+        Cell::name(&row.name),
         Cell::html(plot(row)),
         Cell::number(number::significant(row.mean.q, 3), row.mean.q),
         Cell::number(number::with_error(row.mean.corrected, row.mean.se), row.mean.corrected),
@@ -59,8 +59,8 @@ fn cells(row: &Coefficient, with_exact: bool) -> Vec<Cell> {
     cells.extend([
         Cell::number(number::significant(row.sd, 3), row.sd),
         Cell::number(interval, low),
-        Cell::number(number::probability(row.inclusion), row.inclusion),
-        Cell::number(number::probability(1.0 - row.inclusion), 1.0 - row.inclusion),
+        Cell::number(number::probability(row.inclusion), row.inclusion)
+            .followed_by(&format!("<span class=\"second\">P(= 0) {}</span>", number::probability(1.0 - row.inclusion))),
     ]);
     cells
 }
@@ -91,7 +91,7 @@ fn plot(row: &Coefficient) -> String {
         }
     }
     let panel = Panel { y: Axis::hidden().within(-0.3, 1.06), layers, border: Border::Bottom, ..Panel::default() };
-    let figure = Figure { panels: vec![panel], panel_size: (230.0, 52.0), ..Figure::default() };
+    let figure = Figure { panels: vec![panel], panel_size: (215.0, 52.0), ..Figure::default() };
     figure.inline(&format!("Posterior of {}", row.name))
 }
 

@@ -18,7 +18,7 @@ pub(super) fn section(report: &Report) -> Option<String> {
     let mut columns = vec![Column::new(Kind::Name, "term"), ruler.column()];
     columns.extend(number_columns(exact));
     let row = |term: &&Inclusion| {
-        let mut cells = vec![Cell::text(&term.name), ruler.bars(&term.probability, exact.unwrap_or_default())];
+        let mut cells = vec![Cell::name(&term.name), ruler.bars(&term.probability, exact.unwrap_or_default())];
         cells.extend(number_cells(&term.probability, exact.is_some()));
         cells
     };

@@ -18,14 +18,14 @@ pub(super) fn section(report: &Report) -> Option<String> {
     let figure = pairs(&joint.names[..shown], &[sample]);
     let left_out =
         if known > shown { format!(" The first {shown} of its {known} parameters are shown.") } else { String::new() };
-    let others = if shown > 1 {
-        " Below the diagonal: draws and the regions that hold 50 % and 90 % of them; above it: correlations."
+    let guide = if shown > 1 {
+        "Parameters given this model, corrected draws: densities on the diagonal; below it draws and the regions that hold \
+         50 % and 90 % of them; above it correlations."
     } else {
-        ""
+        "Density of its parameter given this model, corrected draws."
     };
     Some(format!(
-        "<h2>Leading model</h2><p class=\"caption\"><strong>{}</strong>. Parameters given this model, corrected \
-         draws: densities on the diagonal.{others}{left_out}</p><div class=\"scroll\">{}</div>",
+        "<h2>Leading model</h2><p class=\"caption\"><strong>{}</strong>. {guide}{left_out}</p><div class=\"scroll\">{}</div>",
         escape(if joint.label.is_empty() { "(no terms)" } else { &joint.label }),
         figure.inline("Pairs plot of the parameters of the leading model")
     ))

@@ -97,6 +97,11 @@ fn exact_name(report: &Report) -> Option<&str> {
     all.any(|comparison| comparison.exact.is_some()).then(|| report.exact_name.as_deref().unwrap_or("exact"))
 }
 
+/// A name without its remark in brackets, for headings of columns.
+fn short(name: &str) -> &str {
+    name.split_once(" (").map_or(name, |(head, _)| head)
+}
+
 fn settings(report: &Report) -> Option<String> {
     let text = report.settings.trim_end();
     let shown = format!(

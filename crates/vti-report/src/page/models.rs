@@ -87,7 +87,7 @@ fn rows(models: &[ModelRow], exact: Option<&str>) -> Vec<Vec<Cell>> {
     let (evidence, khat) = (has_evidence(models), has_khat(models));
     let row = |model: &ModelRow| {
         let mut cells = vec![
-            Cell::text(label(model)),
+            Cell::label(label(model)),
             Cell::number(model.size.to_string(), model.size as f64),
             ruler.bars(&model.probability, exact.unwrap_or_default()),
         ];
@@ -131,7 +131,7 @@ fn scatter(models: &[ModelRow], exact: Option<&str>) -> String {
             let (estimate, reference) = (number::probability(estimate(model)), number::probability(reference(model)));
             format!("{}: {name} {estimate}, {} {reference}", label(model), exact.unwrap_or("corrected"))
         };
-        let titles = models.iter().map(title).collect();
+        let titles = models.iter().take(MOST).map(title).collect();
         Layer::from(Points {
             points,
             colour,
@@ -149,12 +149,12 @@ fn scatter(models: &[ModelRow], exact: Option<&str>) -> String {
     }
     let unplaced = models.iter().filter(|model| !(model.probability.q > 0.0 && reference(model) > 0.0)).count();
     let panel = Panel {
-        x: Axis::log(&format!("{} probability", exact.unwrap_or("corrected"))),
-        y: Axis::log("estimated probability"),
+        x: Axis::log(&format!("probability, {}", exact.unwrap_or("corrected"))),
+        y: Axis::log("probability, estimated"),
         layers,
         ..Panel::default()
     };
-    let figure = Figure { panels: vec![panel], panel_size: (430.0, 330.0), ..Figure::default() };
+    let figure = Figure { panels: vec![panel], panel_size: (360.0, 300.0), ..Figure::default() };
     let lost = match unplaced {
         0 => String::new(),
         1 => " One model has a probability of 0 on an axis and is left out.".into(),

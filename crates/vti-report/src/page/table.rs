@@ -49,9 +49,17 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// Text.
-    pub(super) fn text(text: &str) -> Self {
-        Self { html: escape(text), key: None }
+    /// A name, which may be broken after its punctuation.
+    pub(super) fn name(text: &str) -> Self {
+        const PUNCTUATION: [char; 5] = ['_', '.', ':', '-', '/'];
+        let parts: Vec<String> = text.split_inclusive(PUNCTUATION).map(escape).collect();
+        Self { html: parts.join("<wbr/>"), key: None }
+    }
+
+    /// A text of several words; very long ones are cut on screen and whole when pointed at.
+    pub(super) fn label(text: &str) -> Self {
+        let text = escape(text);
+        Self { html: format!("<span class=\"label\" title=\"{text}\">{text}</span>"), key: None }
     }
 
     /// Markup that is already safe.
@@ -82,7 +90,7 @@ pub(super) fn folded(columns: &[Column], mut rows: Vec<Vec<Cell>>, shown: usize,
 }
 
 fn table(columns: &[Column], rows: &[Vec<Cell>]) -> String {
-    let mut html = String::from("<table class=\"sortable\"><thead><tr>");
+    let mut html = String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
     for column in columns {
         let content = column.picture.clone().unwrap_or_else(|| escape(&column.title));
         let _ = write!(html, "<th class=\"{}\" scope=\"col\">{content}</th>", column.class());
@@ -102,5 +110,5 @@ fn table(columns: &[Column], rows: &[Vec<Cell>]) -> String {
         }
         html.push_str("</tr>\n");
     }
-    html + "</tbody></table>"
+    html + "</tbody></table></div>"
 }

@@ -35,7 +35,8 @@ fn facts(report: &Report) -> String {
             "" => String::new(),
             note => format!("<dd class=\"note\">{}</dd>", escape(note)),
         };
-        let (name, value) = (escape(&fact.name), escape(&fact.value));
+        // A line may end before an error, but not within it.
+        let (name, value) = (escape(&fact.name), escape(&fact.value.replace("± ", "±\u{a0}")));
         format!("<dl class=\"fact\"><dt>{name}</dt><dd class=\"value\">{value}</dd>{note}</dl>")
     };
     if report.facts.is_empty() {

@@ -8,6 +8,9 @@ use crate::plot::{Axis, Colour, Figure, Layer, Line, Panel, Rule};
 /// Points drawn of a trace.
 const MOST: usize = 600;
 
+/// The start is cut off where showing it would shrink the rest by more than this.
+const FAR: f64 = 5.0;
+
 /// Share of the trace that counts as its start.
 const START: f64 = 0.25;
 
@@ -34,15 +37,18 @@ pub(super) fn section(report: &Report) -> Option<String> {
         None => "where it stays level, training is done. ",
     });
     caption.push_str(&summary(report, evidence));
-    Some(format!(
-        "<h2>Training</h2><p class=\"caption\">{caption} The range is that of the later steps; the start may lie \
-         below it.</p><div class=\"figures\">{figures}</div>"
-    ))
+    let cut_off = |points: &[(f64, f64)], line: Option<f64>| {
+        points.len() > 1 && points.iter().any(|point| point.1 < range(points, line, None).0)
+    };
+    if cut_off(&elbo, evidence) || cut_off(&entropy, None) {
+        caption.push_str(" Ranges are those of the later steps: the start lies outside.");
+    }
+    Some(format!("<h2>Training</h2><p class=\"caption\">{caption}</p><div class=\"figures\">{figures}</div>"))
 }
 
 fn summary(report: &Report, evidence: Option<f64>) -> String {
     let Some(last) = report.trace.last() else { return String::new() };
-    let mut text = format!("{} steps", number::significant(last.step as f64, 6));
+    let mut text = format!("{} steps", number::count(last.step));
     if last.seconds.is_finite() && last.seconds > 0.0 {
         text += &format!(" in {} s", number::significant(last.seconds, 3));
     }
@@ -75,7 +81,7 @@ fn panel(title: &str, points: &[(f64, f64)], line: Option<f64>, floor: Option<f6
         layers,
         ..Panel::default()
     };
-    Figure { panels: vec![panel], panel_size: (430.0, 210.0), ..Figure::default() }
+    Figure { panels: vec![panel], panel_size: (400.0, 200.0), ..Figure::default() }
 }
 
 /// The range of what comes after the start, with a little of the rise before it, and of `line`.
@@ -89,8 +95,13 @@ fn range(points: &[(f64, f64)], line: Option<f64>, floor: Option<f64>) -> (f64, 
     if let Some(line) = line {
         (low, high) = (low.min(line), high.max(line));
     }
+    // Where the start is not far off, all is shown.
+    let (least, most) = points.iter().fold((low, high), |(a, b), point| (a.min(point.1), b.max(point.1)));
+    if most - least <= FAR * (high - low) {
+        (low, high) = (least, most);
+    }
     let room = (high - low).max(1e-9 * high.abs()).max(1e-6);
-    let lowest = low - 0.35 * room;
+    let lowest = low - if low == least { 0.08 } else { 0.35 } * room;
     (floor.map_or(lowest, |floor| lowest.max(floor)), high + 0.1 * room)
 }
 

@@ -120,13 +120,24 @@ impl Laid {
     }
 }
 
-/// The ticks of an axis that runs along `pixels`.
-pub(crate) fn lay(axis: &Axis, span: &Span, pixels: f64, level: bool) -> Laid {
+/// The ticks of an axis that runs along `pixels`. Labels that would stick out by more than `overhang` pixels at its ends
+/// are left out: they would touch those of the next panel.
+pub(crate) fn lay(axis: &Axis, span: &Span, pixels: f64, level: bool, overhang: f64) -> Laid {
     let mut turned = false;
     let ticks = match &axis.ticks {
         Ticks::Hidden => Vec::new(),
         Ticks::Unlabelled => numbers(span, pixels, level).into_iter().map(|(at, _)| (at, String::new())).collect(),
-        Ticks::Numbers => numbers(span, pixels, level),
+        Ticks::Numbers => {
+            let mut ticks = numbers(span, pixels, level);
+            for (at, label) in &mut ticks {
+                let half = 0.5 * if level { text_width(label, SMALL) } else { SMALL };
+                let place = span.share(*at).unwrap_or(0.0) * pixels;
+                if place.min(pixels - place) < half - overhang {
+                    label.clear();
+                }
+            }
+            ticks
+        }
         Ticks::Names(names) => {
             let all = names.iter().enumerate();
             let ticks: Vec<_> = all.map(|(i, name)| (i as f64, fit(name, SMALL, LONGEST_NAME))).collect();
@@ -144,9 +155,9 @@ fn room_needed(ticks: &[(f64, String)]) -> f64 {
 /// As many round numbers as fit without crowding.
 fn numbers(span: &Span, pixels: f64, level: bool) -> Vec<(f64, String)> {
     if !level {
-        return span.ticks((pixels / 34.0) as usize);
+        return span.ticks((pixels / 32.0) as usize);
     }
-    let most = ((pixels / 55.0) as usize).clamp(3, 9);
+    let most = ((pixels / 48.0) as usize).clamp(3, 9);
     let mut ticks = span.ticks(most);
     for wanted in (3..most).rev() {
         if room_needed(&ticks) <= pixels {

@@ -32,7 +32,10 @@ impl Density {
         let (low, high) = sample.core()?;
         let counts = sample.counts(low, high);
         let cell = (high - low) / (CELLS - 1) as f64;
-        let bandwidth = plug_in(&counts, cell, sample.spread()?, sample.effective()).max(cell);
+        let spread = sample.spread()?;
+        let bandwidth = spread * plug_in(&counts, cell / spread, sample.effective());
+        // Lonely draws outside the range shown must not make the kernel wider than it.
+        let bandwidth = bandwidth.clamp(cell, 0.25 * (high - low));
         let margin = (REACH * bandwidth / cell).ceil() as usize;
         let mut wide = vec![0.0; CELLS + 2 * margin];
         wide[margin..margin + CELLS].copy_from_slice(&counts);
@@ -136,10 +139,11 @@ fn smooth(counts: &[f64], width: f64) -> Vec<f64> {
 
 /// The direct plug-in bandwidth: ψ₈ of a Gaussian, from it ψ₆, from it ψ₄, from it the bandwidth that minimises the
 /// asymptotic integrated squared error.
-fn plug_in(counts: &[f64], cell: f64, spread: f64, n: f64) -> f64 {
+/// Lengths are in units of the sample's spread.
+fn plug_in(counts: &[f64], cell: f64, n: f64) -> f64 {
     let root = TAU.sqrt();
-    let normal = 0.9 * spread * n.powf(-0.2);
-    let psi_8 = 105.0 / (32.0 * PI.sqrt() * spread.powi(9));
+    let normal = 0.9 * n.powf(-0.2);
+    let psi_8 = 105.0 / (32.0 * PI.sqrt());
     let psi_6 = functional(counts, cell, (30.0 / (root * psi_8 * n)).powf(1.0 / 9.0), sixth);
     let psi_4 = functional(counts, cell, (-6.0 / (root * psi_6 * n)).powf(1.0 / 7.0), fourth);
     let bandwidth = (1.0 / (2.0 * PI.sqrt() * psi_4 * n)).powf(0.2);
@@ -247,7 +251,7 @@ mod tests {
     /// Quantiles of a standard normal at even shares: draws without noise.
     fn normal_draws(count: usize) -> Vec<f64> {
         let share = |i: usize| (i as f64 + 0.5) / count as f64;
-        (0..count).map(|i| share(i)).map(|p| bisect(p)).collect()
+        (0..count).map(share).map(bisect).collect()
     }
 
     fn bisect(p: f64) -> f64 {
@@ -277,7 +281,7 @@ mod tests {
         let weights: Vec<f64> = draws.iter().map(|x| (0.5 * x).exp()).collect();
         let total: f64 = weights.iter().sum();
         let mean = draws.iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>() / total;
-        let density = Density::of(&draws, &weights).unwrap();
+        let density = Density::of(&draws, &weights).expect("draws");
         assert!((integral(&density, |_| 1.0) - 1.0).abs() < 1e-9);
         assert!((integral(&density, |x| x) - mean).abs() < 1e-3);
         // The last and first heights are so small that nothing is cut off.
@@ -286,7 +290,7 @@ mod tests {
 
     #[test]
     fn near_the_truth_for_a_gaussian() {
-        let density = Density::of(&normal_draws(1000), &[]).unwrap();
+        let density = Density::of(&normal_draws(1000), &[]).expect("draws");
         let worst =
             density.curve(usize::MAX, 1.0).iter().map(|(x, height)| (height - gaussian(*x)).abs()).fold(0.0, f64::max);
         assert!(worst < 0.02, "{worst}");
@@ -296,7 +300,7 @@ mod tests {
     fn two_modes_stay_apart() {
         let mut draws = normal_draws(300);
         draws.extend(normal_draws(300).iter().map(|x| x + 12.0));
-        let density = Density::of(&draws, &[]).unwrap();
+        let density = Density::of(&draws, &[]).expect("draws");
         let middle = ((6.0 - density.low) / density.step) as usize;
         assert!(density.heights[middle] < 0.01 * density.peak());
         // The peak of half a standard normal is 0.1995; a rule that looks at the spread of both modes together would halve it.
@@ -305,12 +309,31 @@ mod tests {
 
     #[test]
     fn a_weight_counts_like_copies() {
-        let once = Density::of(&[0.0, 1.0, 1.0, 1.0, 4.0], &[]).unwrap();
-        let weighted = Weighted::new(&[0.0, 1.0, 4.0], &[1.0, 3.0, 1.0]).unwrap();
-        assert_eq!(weighted.quantile(0.5), 1.0);
-        assert_eq!(weighted.quantile(0.1), 0.0);
-        assert_eq!(weighted.quantile(1.0), 4.0);
-        assert!(once.peak() > 0.0);
+        let copies = Weighted::new(&[0.0, 1.0, 1.0, 1.0, 4.0], &[]).expect("draws");
+        let weighted = Weighted::new(&[4.0, 0.0, 1.0], &[1.0, 1.0, 3.0]).expect("draws");
+        for share in [0.05, 0.15, 0.25, 0.5, 0.75, 0.85, 1.0] {
+            assert_eq!(weighted.quantile(share), copies.quantile(share), "{share}");
+        }
+        let difference = |(a, b): (&f64, &f64)| (a - b).abs();
+        let counts = (weighted.counts(0.0, 4.0), copies.counts(0.0, 4.0));
+        assert!(counts.0.iter().zip(&counts.1).map(difference).all(|difference| difference < 1e-12));
+    }
+
+    #[test]
+    fn units_do_not_matter() {
+        let draws = normal_draws(100);
+        let of = |unit: f64| Density::of(&draws.iter().map(|x| x * unit).collect::<Vec<_>>(), &[]).expect("draws");
+        for unit in [1e-100, 1e-30, 1e30, 1e100] {
+            assert!((of(unit).bandwidth / unit - of(1.0).bandwidth).abs() < 1e-9, "{unit}");
+        }
+    }
+
+    #[test]
+    fn a_lonely_draw_far_away_does_not_widen_the_rest() {
+        let mut draws = vec![0.0; 600];
+        draws.extend(normal_draws(400));
+        draws.push(1e9);
+        assert!(Density::of(&draws, &[]).expect("draws").bandwidth < 3.0);
     }
 
     #[test]
@@ -326,7 +349,7 @@ mod tests {
     fn levels_hold_their_share() {
         let draws = normal_draws(40);
         let points: Vec<_> = draws.iter().flat_map(|&x| draws.iter().map(move |&y| (x, y))).collect();
-        let surface = Surface::of(&points, &[]).unwrap();
+        let surface = Surface::of(&points, &[]).expect("draws");
         let total: f64 = surface.heights.iter().sum();
         for share in [0.5, 0.9] {
             let level = surface.level(share);

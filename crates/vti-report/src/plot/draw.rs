@@ -85,19 +85,22 @@ fn points(svg: &mut Svg, frame: &Frame, layer: &Points) {
     let places = layer.points.iter().enumerate();
     let places = places.filter_map(|(i, &point)| Some((i, frame.at(point)?))).filter(|(_, at)| frame.contains(*at));
     let style = marker_style(svg, layer);
-    if layer.titles.is_empty() {
-        let mut path = Path::default();
-        places.for_each(|(_, at)| mark(&mut path, layer.marker, layer.radius, layer.outlined, at));
-        svg.path(&path, &style);
-        return;
-    }
-    svg.raw(&format!("<g {style}>"));
+    let mut untitled = Path::default();
+    let mut titled = Vec::new();
     for (i, at) in places {
         let mut path = Path::default();
         mark(&mut path, layer.marker, layer.radius, layer.outlined, at);
-        svg.titled_path(&path, "", layer.titles.get(i).map_or("", String::as_str));
+        match layer.titles.get(i) {
+            Some(title) => titled.push((path, title)),
+            None => untitled.extend(&path),
+        }
     }
-    svg.raw("</g>");
+    svg.path(&untitled, &style);
+    if !titled.is_empty() {
+        svg.raw(&format!("<g {style}>"));
+        titled.iter().for_each(|(path, title)| svg.titled_path(path, title));
+        svg.raw("</g>");
+    }
 }
 
 fn marker_style(svg: &Svg, layer: &Points) -> String {
@@ -126,7 +129,8 @@ fn mark(path: &mut Path, marker: Marker, radius: f64, outlined: bool, at: (f64, 
         }
         Marker::Triangle => path.polygon(at, &[(-1.15 * r, r), (1.15 * r, r), (0.0, -1.2 * r)]),
         Marker::Square => {
-            path.polygon(at, &[(-0.9 * r, -0.9 * r), (0.9 * r, -0.9 * r), (0.9 * r, 0.9 * r), (-0.9 * r, 0.9 * r)])
+            let side = 0.9 * r;
+            path.polygon(at, &[(-side, -side), (side, -side), (side, side), (-side, side)]);
         }
         Marker::Diamond => path.polygon(at, &[(-1.25 * r, 0.0), (0.0, -1.25 * r), (1.25 * r, 0.0), (0.0, 1.25 * r)]),
         Marker::Cross => {

@@ -112,7 +112,7 @@ impl Figure {
     fn body(&self, theme: Theme) -> (String, (f64, f64)) {
         let mut svg = Svg::new(theme);
         let prepared: Vec<Prepared<'_>> =
-            self.panels.iter().map(|panel| Prepared::new(panel, self.panel_size)).collect();
+            self.panels.iter().map(|panel| Prepared::new(panel, self.panel_size, self.gap / 2.0)).collect();
         let columns = self.columns.max(1).min(prepared.len().max(1));
         let lefts: Vec<f64> = (0..columns)
             .map(|column| prepared.iter().skip(column).step_by(columns).map(Prepared::left).fold(0.0, f64::max))
@@ -201,9 +201,9 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn new(panel: &'a Panel, (width, height): (f64, f64)) -> Self {
+    fn new(panel: &'a Panel, (width, height): (f64, f64), overhang: f64) -> Self {
         let (x, y) = spans(&panel.x, &panel.y, &panel.layers);
-        let (x_ticks, y_ticks) = (lay(&panel.x, &x, width, true), lay(&panel.y, &y, height, false));
+        let (x_ticks, y_ticks) = (lay(&panel.x, &x, width, true, overhang), lay(&panel.y, &y, height, false, overhang));
         Self { panel, x: (x, x_ticks), y: (y, y_ticks) }
     }
 
@@ -256,12 +256,12 @@ impl<'a> Prepared<'a> {
             svg.text((left + width / 2.0, top - 8.0), &title, text_style(PANEL_TITLE, "middle", true, ink));
         }
         if !self.panel.x.label.is_empty() {
-            let label = fit(&self.panel.x.label, LABEL, width + 12.0);
+            let label = fit(&self.panel.x.label, LABEL, width);
             let at = (left + width / 2.0, bottom + self.tick_height() + LABEL + 1.0);
             svg.text(at, &label, text_style(LABEL, "middle", false, ink));
         }
         if !self.panel.y.label.is_empty() {
-            let label = fit(&self.panel.y.label, LABEL, height + 12.0);
+            let label = fit(&self.panel.y.label, LABEL, height);
             let at = (left - margin + LABEL - 1.0, top + height / 2.0);
             svg.text(at, &label, TextStyle { turn: -90.0, ..text_style(LABEL, "middle", false, ink) });
         }

@@ -36,7 +36,7 @@ pub struct Points {
     pub opacity: f64,
     /// With a thin outline in the colour of text: for the few that matter among many.
     pub outlined: bool,
-    /// What is said when one is pointed at; empty: nothing.
+    /// What is said when one is pointed at, as far as the list goes.
     pub titles: Vec<String>,
     /// In the legend.
     pub name: String,
@@ -337,12 +337,12 @@ mod tests {
     #[test]
     fn boxes_of_known_samples() {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0, 100.0, f64::NAN];
-        let found = BoxPlot::of(0.0, &values).unwrap();
+        let found = BoxPlot::of(0.0, &values).expect("values");
         assert_eq!(found.quartiles, [2.25, 3.5, 4.75]);
         assert_eq!(found.whiskers, (1.0, 5.0));
         assert_eq!(found.outliers, [100.0]);
         assert_eq!(BoxPlot::of(0.0, &[f64::NAN]), None);
-        assert_eq!(BoxPlot::of(0.0, &[7.0]).unwrap().quartiles, [7.0; 3]);
+        assert_eq!(BoxPlot::of(0.0, &[7.0]).expect("values").quartiles, [7.0; 3]);
     }
 
     #[test]

@@ -121,7 +121,9 @@ pub fn ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let power = length.log10().floor() as i32;
     let steps = (power - 2..=power).rev().flat_map(|power| [5.0, 2.0, 1.0].map(|digit| round_step(digit, power)));
     let choices = steps.map(|step| inside(low, high, step)).filter(|found| (3..=10).contains(&found.len()));
-    choices.min_by_key(|found| found.len().abs_diff(wanted)).unwrap_or_default()
+    // Twice as many is as far off as half as many.
+    let distance = |found: &Vec<f64>| (found.len() as f64 / wanted as f64).ln().abs();
+    choices.min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or_default()
 }
 
 /// digit · 10^power, exactly rounded also for negative powers.

@@ -10,12 +10,25 @@ pub(crate) struct Px(pub(crate) f64);
 
 impl std::fmt::Display for Px {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Far outside any figure nothing is seen; a number that is none must never reach a document.
-        let rounded = (if self.0.is_finite() { self.0.clamp(-1e5, 1e5) } else { 0.0 } * 10.0).round() as i64;
-        if rounded % 10 == 0 {
-            write!(f, "{}", rounded / 10)
-        } else {
-            write!(f, "{}{}.{}", if rounded < 0 { "-" } else { "" }, rounded.abs() / 10, rounded.abs() % 10)
+        Tenths(tenths(self.0)).fmt(f)
+    }
+}
+
+/// A length in tenths of a pixel. Far outside any figure nothing is seen; a number that is none must never reach a
+/// document.
+fn tenths(length: f64) -> i64 {
+    (if length.is_finite() { length.clamp(-1e5, 1e5) } else { 0.0 } * 10.0).round() as i64
+}
+
+struct Tenths(i64);
+
+impl std::fmt::Display for Tenths {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (sign, whole, tenth) = (if self.0 < 0 { "-" } else { "" }, self.0.abs() / 10, self.0.abs() % 10);
+        match (whole, tenth) {
+            (whole, 0) => write!(f, "{sign}{whole}"),
+            (0, tenth) => write!(f, "{sign}.{tenth}"),
+            (whole, tenth) => write!(f, "{sign}{whole}.{tenth}"),
         }
     }
 }
@@ -28,19 +41,19 @@ impl Path {
     /// Lines through `points`; `None` lifts the pen.
     pub(crate) fn through(points: impl Iterator<Item = Option<(f64, f64)>>) -> Self {
         let mut path = Self::default();
-        let mut drawing = false;
-        let mut last = String::new();
+        let mut last: Option<(i64, i64)> = None;
         for point in points {
-            let Some((x, y)) = point else {
-                drawing = false;
+            let Some((x, y)) = point.map(|(x, y)| (tenths(x), tenths(y))) else {
+                last = None;
                 continue;
             };
-            let place = format!("{} {}", Px(x), Px(y));
-            if drawing && place == last {
-                continue;
-            }
-            let _ = write!(path.0, "{}{place}", if drawing { "L" } else { "M" });
-            (drawing, last) = (true, place);
+            // Steps are shorter than places; as differences of rounded places they do not add up to an error.
+            let _ = match last {
+                None => write!(path.0, "M{} {}", Tenths(x), Tenths(y)),
+                Some(last) if last == (x, y) => Ok(()),
+                Some(last) => write!(path.0, "l{} {}", Tenths(x - last.0), Tenths(y - last.1)),
+            };
+            last = Some((x, y));
         }
         path
     }
@@ -112,8 +125,8 @@ impl Svg {
     }
 
     /// A path that says `title` when pointed at.
-    pub(crate) fn titled_path(&mut self, path: &Path, attributes: &str, title: &str) {
-        let _ = write!(self.out, r#"<path d="{}" {attributes}><title>{}</title></path>"#, path.0, escape(title));
+    pub(crate) fn titled_path(&mut self, path: &Path, title: &str) {
+        let _ = write!(self.out, r#"<path d="{}"><title>{}</title></path>"#, path.0, escape(title));
     }
 
     pub(crate) fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), attributes: &str) {
@@ -154,10 +167,10 @@ fn character_width(character: char) -> f64 {
         'm' | 'w' | 'M' | 'W' | '@' | '%' => 0.88,
         '⁰' | '¹' | '²' | '³' | '⁴'..='⁹' | '⁻' => 0.4,
         _ if character.is_ascii_uppercase() => 0.68,
-        _ if character.is_ascii() => 0.57,
+        _ if character.is_ascii() => 0.6,
         // Ideographs take a whole square.
         '\u{1100}'.. if !('\u{2000}'..='\u{2bff}').contains(&character) => 1.0,
-        _ => 0.6,
+        _ => 0.62,
     }
 }
 
@@ -185,7 +198,7 @@ mod tests {
     #[test]
     fn lengths_are_short_and_finite() {
         let table =
-            [(1.0, "1"), (-0.25, "-0.3"), (0.04, "0"), (-0.04, "0"), (12.34, "12.3"), (f64::NAN, "0"), (1e9, "100000")];
+            [(1.0, "1"), (-0.25, "-.3"), (0.04, "0"), (-0.04, "0"), (12.34, "12.3"), (f64::NAN, "0"), (1e9, "100000")];
         for (value, text) in table {
             assert_eq!(Px(value).to_string(), text, "{value}");
         }
@@ -194,7 +207,7 @@ mod tests {
     #[test]
     fn paths_lift_the_pen_and_spare_repeated_points() {
         let points = [Some((0.0, 0.0)), Some((0.01, 0.0)), None, Some((1.0, 2.0)), Some((3.0, 4.0))];
-        assert_eq!(Path::through(points.into_iter()).0, "M0 0M1 2L3 4");
+        assert_eq!(Path::through(points.into_iter()).0, "M0 0M1 2l2 2");
     }
 
     #[test]
