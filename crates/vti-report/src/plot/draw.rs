@@ -259,7 +259,7 @@ fn note(svg: &mut Svg, frame: &Frame, layer: &Note) {
 fn diagonal(svg: &mut Svg, frame: &Frame) {
     let ((a, b), (c, d)) = (frame.x.ends(), frame.y.ends());
     let ends = [a.min(c), b.max(d)].map(|value| frame.at((value, value)));
-    svg.path(&Path::through(ends.into_iter()), &stroke(svg, Colour::Muted, 1.0, true));
+    svg.path(&Path::through(ends.into_iter()), &stroke(svg, Colour::Ink, 1.0, true));
 }
 
 /// The sign of `layer` in a legend, centred at `at` and about 18 pixels wide.
