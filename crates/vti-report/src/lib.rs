@@ -1,12 +1,13 @@
-//! A finished run as one self-contained HTML page.
+//! A finished run as one self-contained HTML page, and plots as SVG.
 //!
 //! [`page`] is a pure function of a [`Report`]: no files, no clock, no network. The page needs nothing but a browser.
+//! [`plot`] makes the figures in it, and figures that are files of their own.
 
 mod input;
+mod markup;
+mod number;
+mod page;
+pub mod plot;
 
 pub use input::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pairs, Report, Trace, Verdict};
-
-/// The page.
-pub fn page(report: &Report) -> String {
-    report.title.clone()
-}
+pub use page::page;
