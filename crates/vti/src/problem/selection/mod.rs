@@ -6,6 +6,7 @@ mod design;
 mod exact;
 mod likelihood;
 mod prior;
+pub mod simulate;
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
