@@ -21,12 +21,14 @@ mod closure;
 mod constraint;
 mod constraints;
 mod fingerprint;
+mod free;
 pub mod selection;
 
 pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
 pub use fingerprint::Fingerprint;
+pub(crate) use free::FreeRows;
 
 use crate::space::ModelSpace;
 

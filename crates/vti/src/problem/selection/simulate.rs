@@ -145,7 +145,7 @@ pub fn robust(settings: &RobustSettings) -> Result<Simulated, SettingError> {
     let response = (0..rows)
         .map(|row| {
             let half = usize::from(2 * row >= rows);
-            let extra = if outliers.contains(&row) { sigma2 * noise.normal() } else { 0.0 };
+            let extra = if outliers.binary_search(&row).is_ok() { sigma2 * noise.normal() } else { 0.0 };
             predictor(&coefficients[half], &columns, row) + sigma1 * noise.normal() + extra
         })
         .collect();
