@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 
 use super::exact::ExactError;
+use super::{CoefficientPrior, Selection};
 use crate::optimise::{cholesky, climb, curvature, solve_transposed};
 use crate::problem::{BatchError, FreeRows, Problem};
 use crate::random::{Purpose, Stream};
@@ -54,24 +55,13 @@ const CLIMB: usize = 200;
 const CHUNK: usize = 64;
 
 /// The log evidence of a model with few parameters, whatever its likelihood.
-///
-/// ```
-/// use vti::problem::{self, selection::{QuadratureLimits, evidence_by_quadrature}};
-/// use vti::space::Subsets;
-/// let problem = problem::from_fn(Subsets::new(2)?, |_model, theta, gradient| {
-///     theta.iter().zip(gradient).map(|(t, g)| { *g = -t; 1.0 - 0.5 * t * t }).sum()
-/// });
-/// let found = evidence_by_quadrature(&problem, &[1, 1], &QuadratureLimits::default())?;
-/// assert!((found.value - (2.0 + std::f64::consts::TAU.ln())).abs() < 1e-8);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn evidence_by_quadrature<P: Problem>(
-    problem: &P,
+pub fn evidence_by_quadrature(
+    selection: &Selection,
     model: &[u16],
     limits: &QuadratureLimits,
 ) -> Result<Evidence, ExactError> {
-    let label = || problem.space().label(model);
-    let mut field = Field::new(problem, model);
+    let label = || selection.space().label(model);
+    let mut field = Field::new(selection, model);
     let most = limits.parameters.min(MOST_PARAMETERS);
     if field.dim > most {
         return Err(ExactError::TooManyParameters { model: label(), parameters: field.dim, most });
@@ -85,8 +75,8 @@ pub fn evidence_by_quadrature<P: Problem>(
     let mut step = FIRST_STEP;
     let mut best: Option<Evidence> = None;
     loop {
-        let first = frame.sum(&mut field, step, 0.0, limits.points)?;
-        let second = frame.sum(&mut field, step, 0.5, limits.points)?;
+        let first = frame.sum(&mut field, Lattice { step, shift: 0.0 }, limits.points)?;
+        let second = frame.sum(&mut field, Lattice { step, shift: 0.5 }, limits.points)?;
         let (Some(first), Some(second)) = (first, second) else { break };
         let value = first.max(second) + (0.5 * (1.0 + (-(first - second).abs()).exp())).ln();
         let found = Evidence { value, error: (first - second).abs() };
@@ -105,16 +95,19 @@ pub fn evidence_by_quadrature<P: Problem>(
 }
 
 /// The density of a model's free parameters.
-struct Field<'p, P: Problem> {
-    one: FreeRows<'p, P>,
-    rows: FreeRows<'p, P>,
+struct Field<'p> {
+    one: FreeRows<'p, Selection>,
+    rows: FreeRows<'p, Selection>,
     dim: usize,
+    /// Whether the spread of coefficients is proportional to the scale, whose logarithm comes first: with a g-prior and an
+    /// unknown scale the posterior is a funnel, which becomes a tube when coefficients are measured in units of the scale.
+    funnel: bool,
 }
 
-impl<'p, P: Problem> Field<'p, P> {
-    fn new(problem: &'p P, model: &[u16]) -> Self {
+impl<'p> Field<'p> {
+    fn new(selection: &'p Selection, model: &[u16]) -> Self {
         let rows_of_model = |count: usize| {
-            let mut rows = FreeRows::new(problem, count);
+            let mut rows = FreeRows::new(selection, count);
             for row in 0..count {
                 rows.row(row).word.copy_from_slice(model);
                 rows.mark_active(row);
@@ -122,7 +115,9 @@ impl<'p, P: Problem> Field<'p, P> {
             rows
         };
         let one = rows_of_model(1);
-        Self { dim: one.active(0).len(), one, rows: rows_of_model(CHUNK) }
+        let settings = selection.settings();
+        let funnel = settings.likelihood.has_scale() && matches!(settings.prior, CoefficientPrior::G { .. });
+        Self { dim: one.active(0).len(), one, rows: rows_of_model(CHUNK), funnel }
     }
 
     /// Value and gradient at one point.
@@ -133,15 +128,25 @@ impl<'p, P: Problem> Field<'p, P> {
         Ok(self.one.log_density(0))
     }
 
-    /// Values at up to [`CHUNK`] points; one that is not a number counts as none.
-    fn values(&mut self, points: &[Vec<f64>], to: &mut Vec<f64>) -> Result<(), BatchError> {
-        for (row, point) in points.iter().enumerate() {
-            self.rows.row(row).free[..self.dim].copy_from_slice(point);
+    /// Evaluates up to [`CHUNK`] points of a lattice; a value that is not a number counts as none.
+    fn values(
+        &mut self,
+        frame: &Frame,
+        places: &[Place],
+        lattice: Lattice,
+        to: &mut Vec<f64>,
+    ) -> Result<(), BatchError> {
+        to.clear();
+        for (row, place) in places.iter().enumerate() {
+            to.push(frame.write_point(place, lattice, self.funnel, self.rows.row(row).free));
         }
         self.rows.evaluate()?;
-        to.clear();
-        to.extend((0..points.len()).map(|row| self.rows.log_density(row)));
-        to.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = f64::NEG_INFINITY);
+        for (row, value) in to.iter_mut().enumerate() {
+            *value += self.rows.log_density(row);
+            if value.is_nan() {
+                *value = f64::NEG_INFINITY;
+            }
+        }
         Ok(())
     }
 }
@@ -157,12 +162,19 @@ struct Frame {
     peaks: Vec<Vec<f64>>,
 }
 
+/// Points at x = step · (place + shift).
+#[derive(Clone, Copy)]
+struct Lattice {
+    step: f64,
+    shift: f64,
+}
+
 /// A point of a lattice, in steps.
 type Place = [i16; MOST_PARAMETERS];
 
 impl Frame {
     /// Looks for peaks.
-    fn find<P: Problem>(field: &mut Field<'_, P>) -> Result<Option<Self>, BatchError> {
+    fn find(field: &mut Field<'_>) -> Result<Option<Self>, BatchError> {
         let dim = field.dim;
         let mut stream = Stream::new(0, Purpose::Initialise, 0, 0);
         let mut failure = None;
@@ -202,33 +214,28 @@ impl Frame {
     }
 
     /// The log of step^d Σ density over a lattice; nothing if it has more points than allowed.
-    fn sum<P: Problem>(
-        &self,
-        field: &mut Field<'_, P>,
-        step: f64,
-        shift: f64,
-        most: usize,
-    ) -> Result<Option<f64>, BatchError> {
+    fn sum(&self, field: &mut Field<'_>, lattice: Lattice, most: usize) -> Result<Option<f64>, BatchError> {
         let dim = field.dim;
         let mut seen: HashSet<Place> = HashSet::new();
         let mut waiting: Vec<Place> = Vec::new();
         for peak in &self.peaks {
             let mut place = [0; MOST_PARAMETERS];
-            place.iter_mut().zip(peak).for_each(|(place, x)| *place = (x / step - shift).round() as i16);
+            place
+                .iter_mut()
+                .zip(peak)
+                .for_each(|(place, x)| *place = (x / lattice.step - lattice.shift).round() as i16);
             if seen.insert(place) {
                 waiting.push(place);
             }
         }
         let (mut top, mut total) = (f64::NEG_INFINITY, 0.0);
-        let (mut points, mut values) = (Vec::new(), Vec::new());
+        let mut values = Vec::with_capacity(CHUNK);
         while !waiting.is_empty() {
             if seen.len() > most {
                 return Ok(None);
             }
             let batch = waiting.split_off(waiting.len().saturating_sub(CHUNK));
-            points.clear();
-            points.extend(batch.iter().map(|place| self.point(place, step, shift)));
-            field.values(&points, &mut values)?;
+            field.values(self, &batch, lattice, &mut values)?;
             for (place, &value) in batch.iter().zip(&values) {
                 if value > top {
                     total *= (top - value).exp();
@@ -249,15 +256,21 @@ impl Frame {
                 }
             }
         }
-        Ok(total.is_finite().then(|| top + total.ln() + self.log_volume + dim as f64 * step.ln()))
+        Ok(total.is_finite().then(|| top + total.ln() + self.log_volume + dim as f64 * lattice.step.ln()))
     }
 
-    fn point(&self, place: &Place, step: f64, shift: f64) -> Vec<f64> {
-        let mut point = self.peak.clone();
-        for (axis, &steps) in self.axes.iter().zip(place) {
-            let x = step * (f64::from(steps) + shift);
-            point.iter_mut().zip(axis).for_each(|(u, a)| *u += x * a);
-        }
-        point
+    /// Writes a point of a lattice; the log of the volume it stands for, beyond that of the others.
+    fn write_point(&self, place: &Place, lattice: Lattice, funnel: bool, to: &mut [f64]) -> f64 {
+        let dim = self.peak.len();
+        let off = |i: usize| {
+            let along = |(axis, &steps): (&Vec<f64>, &i16)| lattice.step * (f64::from(steps) + lattice.shift) * axis[i];
+            self.axes.iter().zip(place).map(along).sum::<f64>()
+        };
+        (0..dim).for_each(|i| to[i] = off(i));
+        let log_scale = if funnel { to[0] } else { 0.0 };
+        let factor = log_scale.exp();
+        to[1..dim].iter_mut().for_each(|u| *u *= factor);
+        to.iter_mut().zip(&self.peak).for_each(|(u, peak)| *u += peak);
+        log_scale * (dim - 1) as f64
     }
 }
