@@ -116,7 +116,7 @@ fn what_is_not_affordable_is_said_at_once() {
     let many = small_table(60, 21);
     let gaussian = selection(&many, Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
     assert_eq!(enumerate(&gaussian, &engine, &limits).unwrap_err(), ExactError::TooMany { terms: 21, most: 20 });
-    let fewer = small_table(60, 18);
+    let fewer = small_table(60, 19);
     let closed = selection(&fewer, Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
     assert_eq!(Enumeration::affordable(&closed), Some(Method::ClosedForm));
     assert_eq!(Enumeration::affordable(&selection(&fewer, Likelihood::Gaussian { sigma: None }, prior)), None);

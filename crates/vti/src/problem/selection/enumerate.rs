@@ -33,7 +33,7 @@ pub struct EnumerationLimits {
 
 impl Default for EnumerationLimits {
     fn default() -> Self {
-        Self { terms: 20, terms_with_scale: 16, quadrature: QuadratureLimits::default() }
+        Self { terms: 20, terms_with_scale: 18, quadrature: QuadratureLimits::default() }
     }
 }
 
