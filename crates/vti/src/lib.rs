@@ -14,10 +14,12 @@
 //! | [`posterior`] | what was learned: draws, densities, model probabilities |
 //! | [`train`] | learning it |
 //! | [`check`] | how far it can be trusted, and a correction of it |
+//! | [`baseline`] | reversible jump chains to compare with |
 //!
 //! The mathematics is that of "Variational Transdimensional Inference" (Davies, Mackinlay, Oliveira and Sisson); names
 //! follow its symbols, and comments name the equation or section.
 
+pub mod baseline;
 pub mod check;
 pub mod engine;
 pub mod family;

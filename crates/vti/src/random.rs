@@ -24,6 +24,10 @@ pub enum Purpose {
     Check,
     /// Proposals and decisions of chains.
     Refine,
+    /// Simulating data.
+    Simulate,
+    /// Starts, proposals and decisions of reversible jumps.
+    Jump,
     /// Anything a test, an example or a benchmark wants.
     Other(u32),
 }
@@ -38,6 +42,8 @@ impl Purpose {
             Self::Check => 5,
             Self::Refine => 6,
             Self::Summary => 7,
+            Self::Simulate => 8,
+            Self::Jump => 9,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }

@@ -13,7 +13,7 @@ use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
 use crate::problem::Problem;
 use crate::space::{Model, ModelSpace};
-use crate::stats::{self, Estimate};
+use crate::stats::{Diagnosis, Estimate, share_error};
 
 /// How chains move within a model, in the flow's latent space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -204,12 +204,12 @@ impl Visits {
         let mut order: Vec<usize> = (0..self.models.len()).collect();
         order.sort_by(|&a, &b| self.counts[b].cmp(&self.counts[a]).then_with(|| self.models[a].cmp(&self.models[b])));
         let mut errors = HashMap::new();
-        let mut diagnosis = Diagnosis { rhat: 1.0, effective: total as f64 };
-        diagnosis.add(&self.log_weights);
+        let mut diagnosis = Diagnosis::new(total);
+        diagnosis.add(&slices(&self.log_weights));
         for &model in order.iter().take(leading) {
             let indicators: Vec<Vec<f64>> = self.chains.iter().map(|chain| indicator(chain, model as u32)).collect();
             // A model that chains never left, or never met, has an indicator without spread: nothing to diagnose.
-            if let Some(error) = diagnosis.add(&indicators) {
+            if let Some(error) = diagnosis.add(&slices(&indicators)) {
                 errors.insert(model, error);
             }
         }
@@ -222,16 +222,14 @@ impl Visits {
         let space = posterior.family().space();
         let models = order.iter().map(|&model| {
             let value = share(model);
-            // Where nothing spread: what so many draws could have missed (the rule of three).
-            let by_size = || {
-                let n = effective.max(1.0);
-                (value * (1.0 - value) / n).sqrt().max(1.0 / n)
-            };
             ModelCorrection {
                 model: self.models[model].clone(),
                 label: space.label(&self.models[model]),
                 q: q[model],
-                corrected: Estimate { value, se: errors.get(&model).copied().unwrap_or_else(by_size) },
+                corrected: Estimate {
+                    value,
+                    se: errors.get(&model).copied().unwrap_or_else(|| share_error(value, effective)),
+                },
                 log_evidence: None,
                 khat: None,
                 draws: self.counts[model],
@@ -241,23 +239,11 @@ impl Visits {
     }
 }
 
-/// The worst that was found along any trace.
-struct Diagnosis {
-    rhat: f64,
-    effective: f64,
-}
-
-impl Diagnosis {
-    /// Takes another trace of all chains; its standard error, if it moves at all.
-    fn add(&mut self, traces: &[Vec<f64>]) -> Option<f64> {
-        let traces: Vec<&[f64]> = traces.iter().map(Vec::as_slice).collect();
-        self.rhat = self.rhat.max(stats::split_rhat(&traces)?);
-        self.effective = self.effective.min(stats::effective_sample_size(&traces).unwrap_or(1.0));
-        Some(stats::standard_error(&traces).unwrap_or(f64::INFINITY))
-    }
-}
-
 /// 1 where a chain was at a model.
 fn indicator(chain: &[u32], model: u32) -> Vec<f64> {
     chain.iter().map(|&at| f64::from(u8::from(at == model))).collect()
+}
+
+fn slices(traces: &[Vec<f64>]) -> Vec<&[f64]> {
+    traces.iter().map(Vec::as_slice).collect()
 }

@@ -1,11 +1,13 @@
 //! Optimisers, and schedules of their learning rates.
 
 mod adamw;
+mod peak;
 mod schedule;
 
 use serde::{Deserialize, Serialize};
 
 pub use adamw::{AdamW, AdamWSettings, SettingError};
+pub(crate) use peak::{cholesky, climb, curvature, solve_transposed};
 pub use schedule::Schedule;
 
 use crate::engine::Engine;

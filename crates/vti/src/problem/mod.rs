@@ -22,6 +22,7 @@ mod constraint;
 mod constraints;
 mod fingerprint;
 mod frame;
+mod free;
 pub mod selection;
 
 pub use closure::{FromFn, from_fn};
@@ -29,6 +30,7 @@ pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
 pub use fingerprint::Fingerprint;
 pub use frame::Frame;
+pub(crate) use free::FreeRows;
 
 use crate::space::ModelSpace;
 

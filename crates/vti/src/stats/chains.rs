@@ -82,6 +82,48 @@ pub fn standard_error(chains: &[&[f64]]) -> Option<f64> {
     Some((variance / size).sqrt())
 }
 
+/// The standard error of a share that was found in so many independent draws; where all or none of them had it, what they
+/// could have missed (the rule of three).
+///
+/// ```
+/// use vti::stats::share_error;
+/// assert_eq!(share_error(0.5, 100.0), 0.05);
+/// assert_eq!(share_error(0.0, 100.0), 0.01);
+/// ```
+pub fn share_error(share: f64, effective: f64) -> f64 {
+    let n = effective.max(1.0);
+    (share * (1.0 - share) / n).sqrt().max(1.0 / n)
+}
+
+/// The worst that was found along several traces.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Diagnosis {
+    /// The largest split-R̂.
+    pub rhat: f64,
+    /// The smallest effective sample size.
+    pub effective: f64,
+}
+
+impl Diagnosis {
+    /// Nothing bad so far, in so many draws.
+    pub fn new(draws: usize) -> Self {
+        Self { rhat: 1.0, effective: draws as f64 }
+    }
+
+    /// Takes another trace of all chains; the standard error of its mean, if it moves at all.
+    pub fn add(&mut self, chains: &[&[f64]]) -> Option<f64> {
+        let rhat = split_rhat(chains)?;
+        self.join(&Self { rhat, effective: effective_sample_size(chains).unwrap_or(1.0) });
+        Some(standard_error(chains).unwrap_or(f64::INFINITY))
+    }
+
+    /// Takes what was found along other traces.
+    pub fn join(&mut self, other: &Self) {
+        self.rhat = self.rhat.max(other.rhat);
+        self.effective = self.effective.min(other.effective);
+    }
+}
+
 /// Split chains, each less its mean.
 struct Halves {
     parts: Vec<Vec<f64>>,

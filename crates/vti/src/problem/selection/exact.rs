@@ -7,9 +7,10 @@
 use super::likelihood::ln_gamma;
 use super::{CoefficientPrior, Design, Likelihood, Selection};
 use crate::engine::Engine;
+use crate::problem::BatchError;
 
 /// A selection without an exact answer of this kind.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExactError {
     /// Another likelihood.
@@ -23,6 +24,37 @@ pub enum ExactError {
         /// The most there may be.
         most: usize,
     },
+    /// A model with too many parameters for quadrature.
+    #[error(
+        "model {model} has {parameters} parameters and no closed form, quadrature takes at most {most}\nhint: run reversible jump chains instead"
+    )]
+    TooManyParameters {
+        /// The model, as people read it.
+        model: String,
+        /// How many it has.
+        parameters: usize,
+        /// How many it may have.
+        most: usize,
+    },
+    /// No place where the density is finite.
+    #[error("model {model}: the density is not finite anywhere a peak was looked for")]
+    NoPeak {
+        /// The model, as people read it.
+        model: String,
+    },
+    /// Lattices that do not agree.
+    #[error(
+        "model {model}: quadrature is off by {error:.1e} nats after as many points as allowed: the posterior is improper, or too crooked"
+    )]
+    NotConverged {
+        /// The model, as people read it.
+        model: String,
+        /// How far two lattices are apart.
+        error: f64,
+    },
+    /// The density failed for good.
+    #[error(transparent)]
+    Density(#[from] BatchError),
 }
 
 /// The most terms whose subsets are enumerated.
@@ -100,26 +132,57 @@ fn g_unknown(fit: &Fit, g: f64) -> f64 {
     null + 0.5 * (m - (fit.columns - 1.0)) * (1.0 + g).ln() - 0.5 * m * (1.0 + g * share).ln()
 }
 
-/// Unknown σ with its log-normal prior: the integral over log σ by a sum over a fine grid, exact to many digits for a smooth
+/// Unknown σ with its log-normal prior: the integral over log σ by a sum over a grid, exact to many digits for a smooth
 /// function that vanishes at both ends.
 fn integrate_scale<E: Engine>(selection: &Selection, engine: &E, scale: f64, found: &mut [f64]) {
-    const POINTS: usize = 161;
     let (center, sd) = selection.log_scale_prior();
-    // Far enough below and above for any residual.
-    let (low, high) = (center - 8.0, center + 6.0);
-    let step = (high - low) / (POINTS - 1) as f64;
+    let grid = ScaleGrid::new(selection);
     found.fill(f64::NEG_INFINITY);
     let mut part = vec![0.0; found.len()];
-    for point in 0..POINTS {
-        let log_sigma = low + step * point as f64;
+    for point in 0..grid.points {
+        let log_sigma = grid.low + grid.step * point as f64;
         let sigma = log_sigma.exp();
         let off = (log_sigma - center) / sd;
-        let log_weight = step.ln() - 0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln();
+        let log_weight = grid.step.ln() - 0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln();
         enumerate(selection, engine, (sigma / scale).powi(2), &mut part, |fit| normal(fit, sigma, scale) + log_weight);
         for (sum, &part) in found.iter_mut().zip(&part) {
             let (top, low) = if *sum > part { (*sum, part) } else { (part, *sum) };
             *sum = top + (low - top).exp().ln_1p();
         }
+    }
+}
+
+/// Values of log σ that matter for some model.
+struct ScaleGrid {
+    low: f64,
+    step: f64,
+    points: usize,
+}
+
+impl ScaleGrid {
+    /// Given a residual sum of squares R, the likelihood of log σ peaks at ½ log(R/n) with a standard deviation of about
+    /// 1/√(2n), falls faster than that below and like σ⁻ⁿ above. R lies between that of the whole model and yᵀy.
+    fn new(selection: &Selection) -> Self {
+        /// Nats below the peak that do not matter.
+        const NEGLIGIBLE: f64 = 40.0;
+        /// Prior standard deviations beyond which nothing is.
+        const FARTHEST: f64 = 9.0;
+        let (design, (center, sd)) = (selection.design(), selection.log_scale_prior());
+        let n = design.rows() as f64;
+        let columns = design.columns();
+        let mean_square = (0..columns).map(|a| selection.gram()[a * columns + a]).sum::<f64>() / columns as f64;
+        // A little penalty: columns may depend on each other.
+        let mut whole = Swept::new(selection, 1e-9 * mean_square);
+        (0..design.terms().len()).for_each(|term| whole.flip(term));
+        let squares: f64 = design.response().iter().map(|y| y * y).sum();
+        let peak = |residual: f64| 0.5 * (residual.max(f64::MIN_POSITIVE) / n).ln();
+        let below = (NEGLIGIBLE / n).sqrt();
+        let low = (peak(whole.fit().residual) - 2.0 * below).max(center - FARTHEST * sd);
+        let high = (peak(squares) + below + NEGLIGIBLE / n).min(center + FARTHEST * sd).max(low + below);
+        // The prior can only sharpen this.
+        let narrowest = (2.0 * n + sd.powi(-2)).sqrt().recip();
+        let points = ((high - low) / (0.7 * narrowest)).ceil() as usize + 1;
+        Self { low, step: (high - low) / (points - 1) as f64, points }
     }
 }
 

@@ -3,10 +3,13 @@
 
 mod data;
 mod design;
+mod enumerate;
 mod exact;
 mod frame;
 mod likelihood;
 mod prior;
+mod quadrature;
+pub mod simulate;
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -15,9 +18,11 @@ use serde::{Deserialize, Serialize};
 
 pub use data::{Table, TableError, Term};
 pub use design::{Design, Scaling, Standardise};
+pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};
 pub use exact::{ExactError, log_evidences};
 pub use likelihood::Likelihood;
 pub use prior::{CoefficientPrior, ModelPrior};
+pub use quadrature::{Evidence, QuadratureLimits, evidence_by_quadrature};
 
 use self::frame::Quadratic;
 use self::likelihood::Pointwise;

@@ -1,0 +1,206 @@
+//! What the learned density is compared with: reversible jump Markov chain Monte Carlo (paper, appendix "Baseline reversible
+//! jump MCMC for robust variable selection").
+//!
+//! A chain walks through models and parameters at once. On the saturated space every coordinate has a value: the active ones
+//! follow the posterior, the others a *pseudo-prior*, so that flipping a bit changes the model and no number, and the Jacobian
+//! is 1. Inactive coordinates are redrawn from the pseudo-prior before every jump, hence need not be kept: only those that a
+//! jump takes in are ever drawn.
+//!
+//! * **Birth and death**: a random bit is flipped; `r = p(y, θ′ | m′) p(m′) ν(u₋) / p(y, θ | m) p(m) ν(u₊)`, where ν is the
+//!   pseudo-prior, u₊ the coordinates that came in and u₋ those that went out.
+//! * **Swap**: a term that is in is exchanged for one that is out, with the same ratio.
+//! * **Within a model**: a Gaussian random walk.
+//!
+//! Parameters are free ones throughout: constrained parameters move on the real line, with the Jacobian in the density.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use vti::baseline::{RjmcmcSettings, rjmcmc};
+//! use vti::engine::CpuEngine;
+//! use vti::problem;
+//! use vti::space::Subsets;
+//!
+//! // Two optional parameters with standard normal posteriors; each one multiplies the evidence by e.
+//! let problem = problem::from_fn(Subsets::new(2)?, |_model, theta, gradient| {
+//!     let mut log_density = 0.0;
+//!     for (t, g) in theta.iter().zip(gradient) {
+//!         *g = -t;
+//!         log_density += 1.0 - 0.5 * t * t - 0.5 * std::f64::consts::TAU.ln();
+//!     }
+//!     log_density
+//! });
+//! let settings = RjmcmcSettings { chains: 8, sweeps: 4000, burn_in: 500, ..RjmcmcSettings::default() };
+//! let chains = rjmcmc(&problem, &CpuEngine::<f64>::single(), &settings, &mut |_| ControlFlow::Continue(()))?;
+//! let inclusion = chains.inclusion[0].probability;
+//! let e = std::f64::consts::E;
+//! assert!((inclusion.value - e / (1.0 + e)).abs() < 4.0 * inclusion.se);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod lane;
+mod outcome;
+mod settings;
+mod start;
+mod tuning;
+
+use std::ops::ControlFlow;
+
+pub use outcome::{Acceptance, Accepted, Chains, Inclusion, ModelShare};
+pub use settings::{Pseudo, RjmcmcError, RjmcmcSettings};
+
+use self::lane::Lane;
+use self::tuning::{Moments, Tuning};
+use crate::engine::Engine;
+use crate::problem::Problem;
+use crate::space::ModelSpace;
+
+/// Chains that share a batch of the problem's density: a fixed number, so that results do not depend on threads.
+const LANE: usize = 4;
+/// Sweeps between one look at the acceptance rate and the next, while steps are adapted.
+const ADAPT_EVERY: usize = 25;
+/// Sweeps between one report and the next.
+const REPORT_EVERY: usize = 100;
+/// Ends of the windows of the burn-in whose draws give the pseudo-prior and the shape of steps, in sixteenths. After the
+/// last only the length of steps is adapted.
+const WINDOWS: [usize; 5] = [1, 2, 4, 8, 12];
+
+/// How far chains are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Sweeps done, by each chain.
+    pub sweeps: usize,
+    /// Sweeps to be done, burn-in included.
+    pub total: usize,
+    /// Whether they are still burning in.
+    pub burning_in: bool,
+    /// Shares of accepted moves; since the end of the burn-in, once that is over.
+    pub acceptance: Acceptance,
+}
+
+/// Runs reversible jump chains side by side. `observe` sees how far they are every so often and may stop them; what they
+/// have by then is returned if it is worth something.
+///
+/// Each chain has random numbers of its own, and what chains tell each other (the pseudo-prior and steps, during burn-in) is
+/// summed in a fixed order: the same seed gives the same answer for any number of threads.
+pub fn rjmcmc<P: Problem, E: Engine>(
+    problem: &P,
+    engine: &E,
+    settings: &RjmcmcSettings,
+    observe: &mut impl FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Chains, RjmcmcError> {
+    settings.check(problem.space())?;
+    let lanes = settings.chains.div_ceil(LANE);
+    let chains_of = |lane: usize| lane * LANE..((lane + 1) * LANE).min(settings.chains);
+    let lanes = (0..lanes).map(|lane| Lane::new(problem, settings, chains_of(lane))).collect();
+    let mut run = Run { engine, settings, tuning: Tuning::new(problem.space().max_dim(), &settings.pseudo), lanes };
+    run.start()?;
+    if run.burn_in(observe)?.is_break() {
+        return Err(RjmcmcError::Stopped);
+    }
+    let _ = run.sample(observe)?;
+    Chains::new(problem, engine, settings, run.lanes).ok_or(RjmcmcError::Stopped)
+}
+
+/// Chains on their way.
+struct Run<'a, P: Problem, E: Engine> {
+    engine: &'a E,
+    settings: &'a RjmcmcSettings,
+    tuning: Tuning,
+    lanes: Vec<Lane<'a, P>>,
+}
+
+impl<P: Problem, E: Engine> Run<'_, P, E> {
+    /// Puts every chain somewhere, and learns from there what a first step should look like.
+    fn start(&mut self) -> Result<(), RjmcmcError> {
+        let Self { engine, tuning, lanes, .. } = self;
+        let shared: &Tuning = tuning;
+        engine.for_each_lane(lanes, |_, lane| lane.start(shared));
+        self.collect(true)
+    }
+
+    /// Takes what lanes learned, or the first error.
+    fn collect(&mut self, learn: bool) -> Result<(), RjmcmcError> {
+        for lane in &mut self.lanes {
+            lane.take_error()?;
+        }
+        if learn {
+            let mut moments = Moments::new(self.tuning.dim());
+            self.lanes.iter_mut().for_each(|lane| moments.join(lane.moments()));
+            self.tuning.learn(&moments);
+            self.lanes.iter_mut().for_each(Lane::forget);
+        }
+        Ok(())
+    }
+
+    fn burn_in(
+        &mut self,
+        observe: &mut impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, RjmcmcError> {
+        let total = self.settings.burn_in;
+        let ends = WINDOWS.map(|sixteenths| total * sixteenths / 16);
+        let (mut done, mut block) = (0, 0);
+        while done < total {
+            let next = (done + ADAPT_EVERY).min(total);
+            let before = self.acceptance();
+            self.sweep(next - done, true)?;
+            block += 1;
+            self.tuning.adapt_step(block, self.acceptance().within_since(&before));
+            self.collect(ends.iter().any(|end| (done..next).contains(end)))?;
+            done = next;
+            if self.report(done, true, observe).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        self.lanes.iter_mut().for_each(Lane::reset_acceptance);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn sample(
+        &mut self,
+        observe: &mut impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, RjmcmcError> {
+        let mut done = 0;
+        // Whole thinning intervals, so that each block of sweeps ends with a kept draw.
+        let every = REPORT_EVERY.next_multiple_of(self.settings.thin);
+        while done < self.settings.sweeps {
+            let next = (done + every).min(self.settings.sweeps);
+            self.sweep(next - done, false)?;
+            done = next;
+            if self.report(self.settings.burn_in + done, false, observe).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Some sweeps of all chains.
+    fn sweep(&mut self, count: usize, burning_in: bool) -> Result<(), RjmcmcError> {
+        let Self { engine, settings, tuning, lanes } = self;
+        let shared: &Tuning = tuning;
+        engine.for_each_lane(lanes, |_, lane| {
+            for sweep in 1..=count {
+                lane.sweep(shared, burning_in);
+                if !burning_in && sweep.is_multiple_of(settings.thin) {
+                    lane.keep();
+                }
+            }
+        });
+        self.collect(false)
+    }
+
+    fn acceptance(&self) -> Acceptance {
+        let mut acceptance = Acceptance::default();
+        self.lanes.iter().for_each(|lane| acceptance.join(lane.acceptance()));
+        acceptance
+    }
+
+    fn report(
+        &self,
+        sweeps: usize,
+        burning_in: bool,
+        observe: &mut impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let total = self.settings.burn_in + self.settings.sweeps;
+        observe(&Progress { sweeps, total, burning_in, acceptance: self.acceptance() })
+    }
+}

@@ -1,0 +1,133 @@
+//! Densities of free parameters, several rows at a time.
+
+use super::{BatchError, Constraints, DensityBatch, Problem};
+use crate::space::ModelSpace;
+
+/// Memory for rows of models and free parameters u, and `log η(θ(u) | m) + log |det ∂θ/∂u|` of each.
+///
+/// Rows are set one by one ([`FreeRows::row`]) and evaluated together; nothing is allocated on the way.
+pub(crate) struct FreeRows<'p, P: Problem> {
+    problem: &'p P,
+    /// None where free parameters are the natural ones.
+    constraints: Option<&'p Constraints>,
+    width: usize,
+    stride: usize,
+    natural_stride: usize,
+    words: Vec<u16>,
+    active: Vec<Vec<u32>>,
+    free: Vec<f64>,
+    natural: Vec<f64>,
+    dims: Vec<usize>,
+    log_jacobian: Vec<f64>,
+    log_density: Vec<f64>,
+    natural_gradient: Vec<f64>,
+    mask: Vec<bool>,
+}
+
+/// A row to be filled in. `active` are the coordinates of its model; `free` has room for all of them, left-aligned.
+pub(crate) struct FreeRow<'a> {
+    pub(crate) word: &'a mut [u16],
+    pub(crate) active: &'a mut Vec<u32>,
+    pub(crate) free: &'a mut [f64],
+}
+
+impl<'p, P: Problem> FreeRows<'p, P> {
+    /// Room for so many rows.
+    pub(crate) fn new(problem: &'p P, rows: usize) -> Self {
+        let space = problem.space();
+        let constraints = problem.constraints().filter(|constraints| !constraints.is_trivial());
+        let (width, stride) = (space.arities().len(), space.max_dim());
+        let natural_stride = constraints.map_or(stride, Constraints::natural_len);
+        Self {
+            problem,
+            constraints,
+            width,
+            stride,
+            natural_stride,
+            words: vec![0; rows * width],
+            active: vec![Vec::with_capacity(stride); rows],
+            free: vec![0.0; rows * stride],
+            natural: vec![0.0; if constraints.is_some() { rows * natural_stride } else { 0 }],
+            dims: vec![0; rows],
+            log_jacobian: vec![0.0; rows],
+            log_density: vec![f64::NAN; rows],
+            natural_gradient: vec![0.0; rows * natural_stride],
+            mask: vec![false; stride],
+        }
+    }
+
+    /// Natural numbers of the saturated space.
+    pub(crate) fn natural_len(&self) -> usize {
+        self.natural_stride
+    }
+
+    /// A row to be filled in.
+    pub(crate) fn row(&mut self, row: usize) -> FreeRow<'_> {
+        FreeRow {
+            word: &mut self.words[row * self.width..][..self.width],
+            active: &mut self.active[row],
+            free: &mut self.free[row * self.stride..][..self.stride],
+        }
+    }
+
+    /// Fills in the active coordinates of a row whose word is set.
+    pub(crate) fn mark_active(&mut self, row: usize) {
+        self.problem.space().mark_active(&self.words[row * self.width..][..self.width], &mut self.mask);
+        self.active[row].clear();
+        let marked = self.mask.iter().enumerate().filter(|(_, active)| **active);
+        self.active[row].extend(marked.map(|(coordinate, _)| coordinate as u32));
+    }
+
+    /// Evaluates all rows. Where a density has no value it is not a number.
+    pub(crate) fn evaluate(&mut self) -> Result<(), BatchError> {
+        let rows = self.dims.len();
+        for row in 0..rows {
+            self.dims[row] = self.constraints.map_or(self.active[row].len(), |c| c.natural_dim(&self.active[row]));
+            if let Some(constraints) = self.constraints {
+                let free = &self.free[row * self.stride..][..self.stride];
+                let natural = &mut self.natural[row * self.natural_stride..][..self.natural_stride];
+                self.log_jacobian[row] = constraints.to_natural(&self.active[row], free, natural);
+            }
+        }
+        self.problem.log_density_batch(&mut DensityBatch {
+            words: &self.words,
+            width: self.width,
+            theta: if self.constraints.is_some() { &self.natural } else { &self.free },
+            stride: self.natural_stride,
+            dims: &self.dims,
+            log_density: &mut self.log_density,
+            gradient: &mut self.natural_gradient,
+        })
+    }
+
+    pub(crate) fn word(&self, row: usize) -> &[u16] {
+        &self.words[row * self.width..][..self.width]
+    }
+
+    pub(crate) fn active(&self, row: usize) -> &[u32] {
+        &self.active[row]
+    }
+
+    pub(crate) fn free(&self, row: usize) -> &[f64] {
+        &self.free[row * self.stride..][..self.active[row].len()]
+    }
+
+    /// The log density of free parameters.
+    pub(crate) fn log_density(&self, row: usize) -> f64 {
+        self.log_density[row] + self.log_jacobian[row]
+    }
+
+    /// `log |det ∂θ/∂u|`.
+    pub(crate) fn log_jacobian(&self, row: usize) -> f64 {
+        self.log_jacobian[row]
+    }
+
+    /// The gradient of [`FreeRows::log_density`]; `to` is as long as the row has coordinates.
+    pub(crate) fn gradient(&self, row: usize, to: &mut [f64]) {
+        let natural = &self.natural_gradient[row * self.natural_stride..][..self.dims[row]];
+        match self.constraints {
+            Some(constraints) => constraints.pull_back(&self.active[row], self.free(row), natural, to),
+            None => to.copy_from_slice(natural),
+        }
+    }
+}

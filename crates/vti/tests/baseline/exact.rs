@@ -1,0 +1,134 @@
+//! Evidences by quadrature against closed forms and against slow sums; what is not affordable.
+
+use vti::engine::CpuEngine;
+use vti::problem::Problem;
+use vti::problem::selection::{
+    CoefficientPrior, Enumeration, EnumerationLimits, ExactError, Likelihood, Method, QuadratureLimits, Selection,
+    enumerate, evidence_by_quadrature, log_evidences,
+};
+
+use super::{group, selection, small_table};
+
+fn quadrature(selection: &Selection, model: &[u16]) -> f64 {
+    let found = evidence_by_quadrature(selection, model, &QuadratureLimits::default()).unwrap();
+    assert!(found.error <= 1e-8);
+    found.value
+}
+
+#[test]
+fn gaussian_evidences_agree_with_their_closed_forms() {
+    // From an intercept alone to three parameters; with a known and with an unknown scale; few rows and many.
+    for rows in [7, 50, 1500] {
+        let table = small_table(rows, 2);
+        for sigma in [Some(0.9), None] {
+            for prior in [CoefficientPrior::Normal { scale: 1.3 }, CoefficientPrior::G { g: None }] {
+                let selection = selection(&table, Likelihood::Gaussian { sigma }, prior);
+                let exact = log_evidences(&selection, &CpuEngine::<f64>::single()).unwrap();
+                let most = if sigma.is_some() { 2 } else { 1 };
+                for model in [[0u16, 0], [0, 1], [1, 0], [1, 1]] {
+                    if model.iter().sum::<u16>() > most {
+                        continue;
+                    }
+                    let closed = exact[usize::from(2 * model[0] + model[1])];
+                    let found = quadrature(&selection, &model);
+                    assert!((found - closed).abs() < 1e-6, "{rows} {sigma:?} {prior:?} {model:?}: {found} {closed}");
+                }
+            }
+        }
+    }
+}
+
+/// `log ∫∫ p(y, θ | m) dθ` by a sum over a dense grid around 0.
+fn slow(selection: &Selection, model: &[u16], reach: f64) -> f64 {
+    const STEPS: i32 = 300;
+    let step = reach / f64::from(STEPS);
+    let mut values = Vec::new();
+    for i in -STEPS..=STEPS {
+        for j in -STEPS..=STEPS {
+            let theta = [step * f64::from(i), step * f64::from(j)];
+            values.push(selection.log_density(model, &theta, &mut [0.0; 2]).unwrap());
+        }
+    }
+    let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    top + (values.iter().map(|value| (value - top).exp()).sum::<f64>() * step * step).ln()
+}
+
+#[test]
+fn two_parameters_agree_with_a_slow_sum() {
+    let mut table = small_table(25, 1);
+    table.response[4] = 8.0;
+    let prior = CoefficientPrior::Normal { scale: 1.5 };
+    let check = |likelihood: Likelihood| {
+        let selection = selection(&table, likelihood, prior);
+        let (found, expected) = (quadrature(&selection, &[1]), slow(&selection, &[1], 7.0));
+        assert!((found - expected).abs() < 1e-6, "{likelihood:?}: {found} {expected}");
+    };
+    check(Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 });
+    // Small noise: several rows can be the ones that are believed, and the posterior has more than one peak.
+    check(Likelihood::Robust { alpha: 0.5, sigma1: 0.2, sigma2: 5.0 });
+    table.response.iter_mut().for_each(|y| *y = f64::from(u8::from(*y > 0.0)));
+    let selection = selection(&table, Likelihood::Logistic {}, prior);
+    let (found, expected) = (quadrature(&selection, &[1]), slow(&selection, &[1], 7.0));
+    assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+}
+
+#[test]
+fn an_enumeration_adds_up() {
+    let mut table = small_table(20, 2);
+    table.response.iter_mut().for_each(|y| *y = f64::from(u8::from(*y > 0.0)));
+    let selection = selection(&table, Likelihood::Logistic {}, CoefficientPrior::G { g: None });
+    assert_eq!(Enumeration::affordable(&selection), Some(Method::Quadrature));
+    let found = enumerate(&selection, &CpuEngine::<f64>::new(2).unwrap(), &EnumerationLimits::default()).unwrap();
+    assert!((found.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    assert!(found.error < 1e-8);
+    let mut inclusion = [0.0; 2];
+    for number in 0..4 {
+        let model = found.model(number);
+        assert_eq!(found.number(&model), Some(number));
+        assert_eq!(found.log_evidences[number], quadrature(&selection, &model));
+        let joint = found.log_evidences[number] + selection.log_prior(&model);
+        assert!((joint - found.log_evidence - found.probabilities[number].ln()).abs() < 1e-12);
+        inclusion
+            .iter_mut()
+            .zip(model.iter())
+            .for_each(|(sum, &bit)| *sum += f64::from(bit) * found.probabilities[number]);
+    }
+    assert!(inclusion.iter().zip(&found.inclusion).all(|(a, b)| (a - b).abs() < 1e-12));
+    let ranking = found.ranking();
+    assert!(ranking.windows(2).all(|pair| found.probabilities[pair[0]] >= found.probabilities[pair[1]]));
+}
+
+#[test]
+fn what_is_not_affordable_is_said_at_once() {
+    let mut table = small_table(40, 3);
+    let robust = Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 };
+    let prior = CoefficientPrior::Normal { scale: 1.5 };
+    let limits = EnumerationLimits::default();
+    let engine = CpuEngine::<f64>::single();
+    let four = selection(&table, robust, prior);
+    assert_eq!(Enumeration::affordable(&four), None);
+    let error = enumerate(&four, &engine, &limits).unwrap_err();
+    let expected = ExactError::TooManyParameters { model: "{x1, x2, x3}".into(), parameters: 4, most: 3 };
+    assert_eq!(error, expected);
+    // A group enters as a whole: still four.
+    group(&mut table, 0);
+    assert!(enumerate(&selection(&table, robust, prior), &engine, &limits).is_err());
+    let many = small_table(60, 21);
+    let gaussian = selection(&many, Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
+    assert_eq!(enumerate(&gaussian, &engine, &limits).unwrap_err(), ExactError::TooMany { terms: 21, most: 20 });
+    let fewer = small_table(60, 19);
+    let closed = selection(&fewer, Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
+    assert_eq!(Enumeration::affordable(&closed), Some(Method::ClosedForm));
+    assert_eq!(Enumeration::affordable(&selection(&fewer, Likelihood::Gaussian { sigma: None }, prior)), None);
+}
+
+#[test]
+fn an_improper_posterior_is_not_integrated() {
+    // All responses are 1 and the intercept is flat: its posterior never ends.
+    let mut table = small_table(12, 1);
+    table.response.fill(1.0);
+    let selection = selection(&table, Likelihood::Logistic {}, CoefficientPrior::G { g: None });
+    let limits = QuadratureLimits { points: 1 << 14, ..QuadratureLimits::default() };
+    let error = evidence_by_quadrature(&selection, &[0], &limits).unwrap_err();
+    assert!(matches!(error, ExactError::NotConverged { .. }), "{error:?}");
+}
