@@ -1,6 +1,8 @@
 //! The `vti` command.
 
 mod demo;
+mod paper;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -18,11 +20,17 @@ struct Cli {
 enum Command {
     /// Learn a built-in target over eight models of different dimension and compare with the exact answer
     Demo(demo::DemoArgs),
+    /// Make a table whose answer is known
+    Simulate(simulate::SimulateArgs),
+    /// Redo the paper's experiments
+    Paper(paper::PaperArgs),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
+        Command::Simulate(args) => simulate::run(&args, &output::talk),
+        Command::Paper(args) => paper::run(&args, &output::talk),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
