@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod paper;
+
 use std::process::{Command, Output};
 
 fn vti(arguments: &[&str]) -> Output {
