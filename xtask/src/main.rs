@@ -21,8 +21,8 @@ enum Task {
     /// Run a benchmark; where it has a peer, that is installed under target/ first
     Bench {
         /// Which one: flow (steps of flows against PyTorch), models (cost of the distributions over models), estimators
-        /// (gradient variances behind the defaults)
-        #[arg(value_parser = ["flow", "models", "estimators"])]
+        /// (gradient variances behind the defaults), quality (answers of default settings against exact ones)
+        #[arg(value_parser = ["flow", "models", "estimators", "quality"])]
         name: String,
         /// Only our side, without installing the peer
         #[arg(long)]
