@@ -13,6 +13,11 @@ fn start(row: usize) -> usize {
     packed_len(row)
 }
 
+/// The lower half of a square matrix, packed.
+pub(crate) fn lower_half(matrix: &[f64], dim: usize) -> Vec<f64> {
+    (0..dim).flat_map(|i| &matrix[i * dim..][..=i]).copied().collect()
+}
+
 /// A pivot below so much of what stood there before is 0 up to rounding.
 const SMALLEST_PIVOT: f64 = 1e-10;
 
