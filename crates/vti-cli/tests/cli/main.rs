@@ -1,0 +1,10 @@
+//! The real program, run as a person would.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod durability;
+mod help;
+mod inputs;
+mod python;
+mod results;
+mod support;
