@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use vti::check::{CheckSettings, RefineSettings};
-use vti::family::{ContextSettings, FamilySettings, FlowKind};
+use vti::family::{ContextSettings, FamilySettings, FlowKind, FrameSettings};
 use vti::models::ModelsSettings;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
 use vti::train::TrainSettings;
@@ -21,7 +21,7 @@ pub(crate) struct Config {
     pub(crate) models: ModelsSettings,
     pub(crate) flow: FlowKind,
     /// In the section `[flow]`.
-    pub(crate) context: ContextSettings,
+    pub(crate) around: AroundFlow,
     pub(crate) train: TrainSettings,
     /// In the section `[train]`.
     pub(crate) machine: MachineConfig,
@@ -72,6 +72,14 @@ fn gaussian() -> Likelihood {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ProblemKind {
     Select,
+}
+
+/// What stands around a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AroundFlow {
+    pub(crate) context: ContextSettings,
+    pub(crate) frame: FrameSettings,
 }
 
 /// How to compute.
@@ -168,19 +176,19 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Keys that stand in a section beside those of the library's settings.
 const MACHINE_KEYS: [&str; 4] = ["threads", "device", "precision", "replicates"];
 const CHAINS_KEYS: [&str; 2] = ["refine", "chains"];
-const CONTEXT_KEY: &str = "context";
+const AROUND_KEYS: [&str; 2] = ["context", "frame"];
 
 const SECTIONS: [&str; 6] = ["problem", "models", "flow", "train", "check", "output"];
 
 impl Config {
     /// A run with default settings.
     pub(crate) fn new(problem: ProblemConfig) -> Self {
-        let FamilySettings { flow, models, context } = FamilySettings::default();
+        let FamilySettings { flow, models, context, frame } = FamilySettings::default();
         Self {
             problem,
             models,
             flow,
-            context,
+            around: AroundFlow { context, frame },
             train: TrainSettings::default(),
             machine: MachineConfig::default(),
             check: CheckSettings::default(),
@@ -221,7 +229,7 @@ impl Config {
 
     fn to_table(&self) -> Result<Table, ConfigError> {
         let mut flow = section_table("flow", &self.flow)?;
-        flow.extend(one("flow", CONTEXT_KEY, &self.context)?);
+        flow.extend(section_table("flow", &self.around)?);
         let mut train = section_table("train", &self.train)?;
         train.extend(section_table("train", &self.machine)?);
         let mut check = section_table("check", &self.check)?;
@@ -259,13 +267,14 @@ impl Config {
 
     /// The family.
     pub(crate) fn family(&self) -> FamilySettings {
-        FamilySettings { flow: self.flow.clone(), models: self.models.clone(), context: self.context }
+        let AroundFlow { context, frame } = self.around;
+        FamilySettings { flow: self.flow.clone(), models: self.models.clone(), context, frame }
     }
 
     /// The same with choices written out.
     pub(crate) fn with_family(mut self, family: &FamilySettings) -> Self {
-        let FamilySettings { flow, models, context } = family.clone();
-        (self.flow, self.models, self.context) = (flow, models, context);
+        let FamilySettings { flow, models, context, frame } = family.clone();
+        (self.flow, self.models, self.around) = (flow, models, AroundFlow { context, frame });
         self
     }
 
@@ -285,12 +294,6 @@ fn section_table(section: &str, value: &impl Serialize) -> Result<Table, ConfigE
         section: section.into(),
         message: error.to_string(),
     })
-}
-
-fn one(section: &str, key: &str, value: &impl Serialize) -> Result<Table, ConfigError> {
-    #[derive(Serialize)]
-    struct One<'a, T: Serialize>(std::collections::BTreeMap<&'a str, T>);
-    section_table(section, &One([(key, value)].into_iter().collect()))
 }
 
 /// Changes a key: `section.key=value`, the value as TOML, or else as text.
@@ -345,7 +348,7 @@ impl Reader<'_> {
         let [problem, mut models, mut flow, mut train, mut check, output] = tables.map(|(_, table)| table);
         let machine = take(&mut train, &MACHINE_KEYS);
         let chains = take(&mut check, &CHAINS_KEYS);
-        let context = flow.remove(CONTEXT_KEY);
+        let around = take(&mut flow, &AROUND_KEYS);
         if train.contains_key("checkpoint") {
             let message =
                 "checkpoint is not a setting: the run directory holds it\nhint: output.checkpoint_every says how often";
@@ -357,11 +360,8 @@ impl Reader<'_> {
         Ok(Config {
             problem: self.section("problem", problem, &[])?,
             models: self.section("models", models, &[])?,
-            flow: self.section("flow", flow, &[CONTEXT_KEY])?,
-            context: match context {
-                None => ContextSettings::default(),
-                Some(value) => value.try_into().map_err(|error| self.explain("flow", &error, &[]))?,
-            },
+            flow: self.section("flow", flow, &AROUND_KEYS)?,
+            around: self.section("flow", around, &[])?,
             train: self.section("train", train, &MACHINE_KEYS)?,
             machine: self.section("train", machine, &[])?,
             check: self.section("check", check, &CHAINS_KEYS)?,
