@@ -97,7 +97,7 @@ fn test() -> Result<()> {
     run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     run(&mut cargo(&["test", "--workspace", "--quiet"]))?;
     run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
-    run(&mut cargo(&["run", "--release", "--quiet", "--", "demo"]))
+    run(&mut cargo(&["run", "--release", "--quiet", "--", "demo", "--out", "target/demo"]))
 }
 
 fn bench(name: &str, no_peer: bool, save: bool, options: &[String]) -> Result<()> {

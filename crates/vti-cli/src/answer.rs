@@ -29,8 +29,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) check: &'a Check,
     pub(crate) chains: Option<&'a ChainsAnswer>,
     pub(crate) exact: Option<&'a Exact>,
-    /// Draws of the check.
-    q_samples: Samples,
+    /// Draws of the check, where they are not those of the corrected answer.
+    q_samples: Option<Samples>,
     /// Draws of the corrected answer.
     pub(crate) samples: Samples,
 }
@@ -42,15 +42,20 @@ impl<'a> Answer<'a> {
         chains: Option<&'a ChainsAnswer>,
         exact: Option<&'a Exact>,
     ) -> Self {
-        let q_samples = Samples::new(posterior, &check.draws, check.log_weights.clone());
-        let samples = match chains {
+        let checked = Samples::new(posterior, &check.draws, check.log_weights.clone());
+        let (samples, q_samples) = match chains {
             Some(ChainsAnswer { refined, .. }) => {
                 let equal = -(refined.draws.len() as f64).ln();
-                Samples::new(posterior, &refined.draws, vec![equal; refined.draws.len()])
+                let samples = Samples::new(posterior, &refined.draws, vec![equal; refined.draws.len()]);
+                (samples, Some(checked))
             }
-            None => q_samples.clone(),
+            None => (checked, None),
         };
         Self { selection: posterior.problem(), check, chains, exact, q_samples, samples }
+    }
+
+    fn q_samples(&self) -> &Samples {
+        self.q_samples.as_ref().unwrap_or(&self.samples)
     }
 
     pub(crate) fn method(&self) -> Method {
@@ -88,7 +93,7 @@ impl<'a> Answer<'a> {
                     .collect();
                 samples.model.iter().map(|&model| models[model]).collect::<Vec<f64>>()
             };
-            let (of_q, of_corrected) = (is_in(&self.q_samples), is_in(&self.samples));
+            let (of_q, of_corrected) = (is_in(self.q_samples()), is_in(&self.samples));
             let corrected = self.corrected(|row| of_corrected[row]);
             let inclusion = Inclusion {
                 q: self.under_q(|row| of_q[row]).clamp(0.0, 1.0),
@@ -110,7 +115,7 @@ impl<'a> Answer<'a> {
                 weights.iter().enumerate().map(|(row, &weight)| (value(&self.samples, row), weight)).collect();
             let variance: f64 = pairs.iter().map(|(x, weight)| weight * (x - corrected.value).powi(2)).sum();
             let coefficient = Coefficient {
-                q: self.under_q(|row| value(&self.q_samples, row)),
+                q: self.under_q(|row| value(self.q_samples(), row)),
                 corrected: corrected.value,
                 se: corrected.se,
                 sd: variance.sqrt(),

@@ -88,43 +88,39 @@ fn replace<T: Clone>(place: &mut T, value: &Option<T>) {
     }
 }
 
-/// What is asked about which table.
+/// What is assumed about a table, once it is known which column is the response.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProblemArgs {
-    /// The column that is to be explained
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) response: String,
     /// What is assumed about the response: gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic,
     /// poisson
-    #[arg(long, default_value = "gaussian", value_parser = likelihood)]
+    #[arg(long, requires = "response", default_value = "gaussian", value_parser = likelihood)]
     pub(crate) likelihood: Likelihood,
     /// Prior of the coefficients: g, g:G, normal:SCALE
-    #[arg(long, default_value = "g", value_parser = prior)]
+    #[arg(long, requires = "response", default_value = "g", value_parser = prior)]
     pub(crate) prior: CoefficientPrior,
     /// Prior of the models: uniform, bernoulli:P, beta-binomial:A,B
-    #[arg(long, default_value = "uniform", value_parser = model_prior)]
+    #[arg(long, requires = "response", default_value = "uniform", value_parser = model_prior)]
     pub(crate) model_prior: ModelPrior,
     /// Only these columns take part
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, requires = "response", value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) include: Vec<String>,
     /// These columns do not take part
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, requires = "response", value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) exclude: Vec<String>,
     /// These columns are in every model
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, requires = "response", value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) always: Vec<String>,
     /// These columns hold categories, though they are numbers
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, requires = "response", value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) categorical: Vec<String>,
     /// Leave columns as they were measured
-    #[arg(long)]
+    #[arg(long, requires = "response")]
     pub(crate) no_standardize: bool,
 }
 
 impl ProblemArgs {
-    pub(crate) fn problem(self, data: &str) -> ProblemConfig {
-        let Self { response, likelihood, prior, model_prior, include, exclude, always, categorical, no_standardize } =
-            self;
+    pub(crate) fn problem(self, data: &str, response: String) -> ProblemConfig {
+        let Self { likelihood, prior, model_prior, include, exclude, always, categorical, no_standardize } = self;
         ProblemConfig {
             kind: ProblemKind::Select,
             data: data.into(),
@@ -147,6 +143,9 @@ impl ProblemArgs {
 pub(crate) struct SelectArgs {
     /// A CSV or Parquet file; its first line holds the names of the columns
     pub(crate) data: String,
+    /// The column that is to be explained
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) response: String,
     #[command(flatten)]
     pub(crate) problem: ProblemArgs,
     #[command(flatten)]
@@ -155,8 +154,8 @@ pub(crate) struct SelectArgs {
 
 impl SelectArgs {
     pub(crate) fn settings(self) -> Result<(Config, RunArgs), ConfigError> {
-        let Self { data, problem, run } = self;
-        let mut config = Config::new(problem.problem(&data));
+        let Self { data, response, problem, run } = self;
+        let mut config = Config::new(problem.problem(&data, response));
         run.apply(&mut config);
         Ok((config.with(&run.set)?, run))
     }

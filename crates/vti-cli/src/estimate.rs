@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vti::engine::Engine;
+use vti::models::ModelsSettings;
 use vti::problem::Problem;
 use vti::problem::selection::Selection;
 use vti::space::ModelSpace;
@@ -59,18 +60,21 @@ fn memory<E: Engine>(session: &Session, trainer: &Trainer<'_, Selection, E>) -> 
     let real = size_of::<E::Real>() as f64;
     let (dim, rows) = (selection.space().max_dim() as f64, trainer.settings().batch as f64);
     let flow = trainer.family().flow();
-    // Values, gradient, two moments; gradients of several lanes are summed.
-    let parameters = flow.parameter_count() as f64 * real * 6.0;
-    // Every multiply-add of a forward pass reads a unit that is kept for the way back, shared by its layer's width.
+    // Values, gradients of two lanes, two moments; a checkpoint copies values and moments, and then all of it as bytes.
+    let parameters = flow.parameter_count() as f64 * real * 11.0;
     let layers = trainer.family().settings().flow.layers();
     let units: f64 = layers.layers.iter().map(|layer| kept_units(layer, dim)).sum();
     let activations = rows * units * real;
-    let table = selection.space().log_count().exp().min((1 << 20) as f64);
-    let tables = table * (6.0 * 8.0 + design.terms().len() as f64 * 2.0);
+    let tables = match &trainer.family().settings().models {
+        ModelsSettings::Categorical(_) | ModelsSettings::Surrogate(_) => {
+            selection.space().log_count().exp() * (6.0 * 8.0 + design.terms().len() as f64 * 2.0)
+        }
+        ModelsSettings::Autoregressive(_) | ModelsSettings::Auto {} => 0.0,
+    };
     let columns = design.columns() as f64;
     let data = 8.0 * (3.0 * design.rows() as f64 * columns + 2.0 * columns * columns);
     // Draws in learned and in measured parameters.
-    let draws = config.check.draws as f64 * (dim * 8.0 * 4.0 + 100.0 + design.terms().len() as f64 * 2.0);
+    let draws = config.check.draws as f64 * (dim * 8.0 * 6.0 + 100.0 + design.terms().len() as f64 * 2.0);
     let program = 6e6;
     program + parameters + activations + tables + data + draws
 }

@@ -35,6 +35,9 @@ pub(crate) struct Line {
 /// Lines in the file of a whole run.
 const LINES: u64 = 200;
 
+/// Weight of the last step in the bound that is shown.
+const SMOOTH: f64 = 0.2;
+
 /// Lines of talk where there is no terminal.
 const TALKS: u64 = 5;
 
@@ -59,6 +62,8 @@ pub(crate) struct Progress<'a> {
     begin: Option<(Instant, u64)>,
     drawn: Option<Instant>,
     leading: String,
+    /// Step and seconds of the last report.
+    last: (u64, f64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,11 +121,15 @@ impl<'a> Progress<'a> {
             begin: None,
             drawn: None,
             leading: String::new(),
+            last: (done, 0.0),
         })
     }
 
-    /// Clears the terminal's line; says what went wrong with the file.
-    pub(crate) fn finish(self) -> Result<()> {
+    /// Writes what is left, and clears the terminal's line; says what went wrong with the file.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        if self.sums.steps > 0.0 {
+            self.record();
+        }
         if self.show == Show::Bar {
             print::redraw("");
         }
@@ -132,12 +141,12 @@ impl<'a> Progress<'a> {
     }
 
     /// Writes a line to the file.
-    fn record(&mut self, report: &StepReport) {
+    fn record(&mut self) {
         let Sums { steps, elbo, entropy, gradient_norm, dropped } = std::mem::take(&mut self.sums);
         let finite = |sum: f64| Some(sum / steps).filter(|mean| mean.is_finite());
         let line = Line {
-            step: report.step,
-            seconds: report.seconds,
+            step: self.last.0,
+            seconds: self.last.1,
             elbo: finite(elbo),
             entropy: entropy / steps,
             gradient_norm: finite(gradient_norm),
@@ -153,10 +162,9 @@ impl<'a> Progress<'a> {
     }
 
     fn time_left(&self, report: &StepReport) -> f64 {
-        let Some((begin, first)) = self.begin else { return f64::NAN };
+        let Some((begin, first)) = self.begin.filter(|(_, first)| report.step > *first) else { return f64::NAN };
         let elapsed = begin.elapsed().as_secs_f64();
-        let done = report.step.saturating_sub(first).max(1) as f64;
-        let left = elapsed / done * self.steps.saturating_sub(report.step) as f64;
+        let left = elapsed / (report.step - first) as f64 * self.steps.saturating_sub(report.step) as f64;
         self.time_limit.map_or(left, |limit| left.min((limit - elapsed).max(0.0)))
     }
 
@@ -168,7 +176,11 @@ impl<'a> Progress<'a> {
 
     fn draw(&mut self, report: &StepReport) {
         const WIDTH: usize = 20;
-        let filled = (report.step as usize * WIDTH / self.steps.max(1) as usize).min(WIDTH);
+        // A time limit may end it before all steps are done.
+        let elapsed = self.begin.map_or(0.0, |(begin, _)| begin.elapsed().as_secs_f64());
+        let by_time = self.time_limit.map_or(0.0, |limit| elapsed / limit);
+        let share = (report.step as f64 / self.steps.max(1) as f64).max(by_time).min(1.0);
+        let filled = (share * WIDTH as f64) as usize;
         let bar = format!("{}{}", "█".repeat(filled), "░".repeat(WIDTH - filled));
         let left = duration(self.time_left(report));
         let line = format!("{bar}  {}  {left} left  {}", self.text(report), self.leading);
@@ -187,7 +199,7 @@ impl Observer for Progress<'_> {
 
     fn step(&mut self, report: &StepReport) -> ControlFlow<()> {
         self.begin.get_or_insert_with(|| (Instant::now(), report.step));
-        // The planned number of steps may have been cut to fit a time limit, but is never more.
+        self.last = (report.step, report.seconds);
         let sums = &mut self.sums;
         sums.steps += 1.0;
         sums.elbo += report.elbo;
@@ -195,13 +207,13 @@ impl Observer for Progress<'_> {
         sums.gradient_norm += report.gradient_norm;
         sums.dropped += report.dropped.len();
         let smooth = self.smooth.get_or_insert(report.elbo);
-        *smooth += 0.05 * (report.elbo - *smooth);
+        *smooth += SMOOTH * (report.elbo - *smooth);
         if !smooth.is_finite() {
             *smooth = report.elbo;
         }
         let last = report.step == self.steps;
         if last || report.step.is_multiple_of(self.steps.div_ceil(LINES)) {
-            self.record(report);
+            self.record();
         }
         if self.is_due() {
             self.draw(report);

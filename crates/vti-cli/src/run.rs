@@ -31,7 +31,7 @@ use crate::summary::{DataSummary, ReplicateSummary, Seconds, Summary};
 /// The whole job.
 pub(crate) fn run(config: Config, args: &RunArgs) -> Result<Ending> {
     let dir = RunDir::new(&directory(&config));
-    let config = if args.resume { resumed(config, &dir, args)? } else { config };
+    let config = if args.resume { resumed(&config, &dir, args)? } else { config };
     let session = Session::new(config)?;
     match session.config.machine.precision {
         Precision::F32 => run_with::<f32>(session, &dir, args),
@@ -49,7 +49,7 @@ fn directory(config: &Config) -> PathBuf {
 }
 
 /// The settings of a run that is taken up again: its own. What was asked for must not contradict them.
-fn resumed(wanted: Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
+fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
     let shown = dir.path().display();
     let Some(mut saved) = dir.saved_config()? else {
         return Err(Usage(format!("{shown}: there is no run to resume\nhint: leave --resume out to start one")).into());

@@ -8,12 +8,12 @@ use serde::Serialize;
 use vti::problem::Problem;
 use vti::space::ModelSpace;
 
-use super::{deliver, finish_csv};
+use super::deliver;
 use crate::args::ProblemArgs;
 use crate::config::Config;
 use crate::exact::Exact;
 use crate::failure::{Ending, Usage};
-use crate::output::table;
+use crate::output::{finish_csv, table};
 use crate::print;
 use crate::samples::bits;
 use crate::session::Session;
@@ -24,8 +24,11 @@ use crate::summary::Ordered;
 pub(crate) struct EnumerateArgs {
     /// A table (with --response), or a configuration file
     input: String,
+    /// The column that is to be explained
+    #[arg(long, value_name = "COLUMN")]
+    response: Option<String>,
     #[command(flatten)]
-    problem: Option<ProblemArgs>,
+    problem: ProblemArgs,
     /// Threads; 0: as many as there are cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
@@ -58,9 +61,9 @@ struct FoundModel {
 }
 
 pub(crate) fn run(args: EnumerateArgs) -> Result<Ending> {
-    let EnumerateArgs { input, problem, threads, top, out, json } = args;
-    let mut config = match (problem, input.ends_with(".toml")) {
-        (Some(problem), false) => Config::new(problem.problem(&input)),
+    let EnumerateArgs { input, response, problem, threads, top, out, json } = args;
+    let mut config = match (response, input.ends_with(".toml")) {
+        (Some(response), false) => Config::new(problem.problem(&input, response)),
         (None, true) => Config::read(input.as_ref(), &[])?,
         (None, false) => {
             return Err(Usage(format!("{input}: which column is the response?\nhint: --response COLUMN")).into());

@@ -10,10 +10,11 @@ use vti::problem::Problem;
 use vti::problem::selection::Selection;
 use vti::space::{Model, ModelSpace};
 
-use super::{deliver, finish_csv};
+use super::deliver;
 use crate::config::Precision;
 use crate::data::{DataError, Raw, Source};
 use crate::failure::{Ending, Usage};
+use crate::output::finish_csv;
 use crate::rundir::RunDir;
 use crate::samples::bits;
 use crate::session::Session;

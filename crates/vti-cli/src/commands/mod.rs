@@ -33,8 +33,3 @@ fn deliver(out: Option<&Path>, bytes: &[u8]) -> Result<Ending> {
     }
     Ok(Ending::Done)
 }
-
-/// The bytes of a CSV table.
-fn finish_csv(writer: csv::Writer<Vec<u8>>) -> Result<Vec<u8>> {
-    Ok(writer.into_inner().map_err(csv::IntoInnerError::into_error)?)
-}

@@ -7,9 +7,10 @@ use clap::Args;
 use vti::problem::selection::{Likelihood, Term};
 use vti::random::{Purpose, Stream};
 
-use super::{deliver, finish_csv};
+use super::deliver;
 use crate::data::Source;
 use crate::failure::{Ending, Usage};
+use crate::output::finish_csv;
 use crate::output::parquet::{self, Origin};
 use crate::rundir::RunDir;
 use crate::samples::{Samples, quantiles};

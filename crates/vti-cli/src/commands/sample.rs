@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use vti::engine::{CpuEngine, Engine, Real};
 
-use super::{deliver, finish_csv};
+use super::deliver;
 use crate::config::{Precision, VERSION};
 use crate::failure::Ending;
-use crate::output::parquet;
+use crate::output::{finish_csv, parquet};
 use crate::rundir::{self, RunDir};
 use crate::samples::Samples;
 use crate::session::Session;

@@ -34,5 +34,5 @@ pub(crate) fn csv(answer: &Answer<'_>) -> Result<Vec<u8>> {
             cell(model.khat),
         ])?;
     }
-    Ok(writer.into_inner().map_err(|error| anyhow::anyhow!("{error}"))?)
+    super::finish_csv(writer)
 }

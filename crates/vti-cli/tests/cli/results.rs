@@ -33,6 +33,8 @@ fn the_exact_answers_of_both_data_sets_are_the_known_ones() {
     assert!((number(&top["probability"]) - 0.317_653).abs() < 1e-6);
     let hald = found("builtin:hald", "y");
     known(&hald, &[("x1", 0.899_812), ("x2", 0.636_125), ("x3", 0.339_798), ("x4", 0.563_684)]);
+    scratch.write("c.toml", "[problem]\nkind = \"select\"\ndata = \"builtin:hald\"\nresponse = \"y\"\n");
+    assert_eq!(serde_json::from_str::<Value>(&scratch.fine(&["enumerate", "c.toml", "--json"]).data).unwrap(), hald);
     let table = scratch.fine(&["enumerate", "builtin:hald", "--response", "y", "--out", "all.csv"]).data;
     assert!(table.contains("{x1, x2}") && table.contains("0.325250"), "{table}");
     assert_eq!(scratch.read("all.csv").lines().count(), 17);
