@@ -9,6 +9,7 @@ mod estimate;
 mod exact;
 mod failure;
 mod output;
+mod paper;
 mod print;
 mod progress;
 mod run;
@@ -16,6 +17,7 @@ mod rundir;
 mod samples;
 mod session;
 mod signals;
+mod simulate;
 mod suggest;
 mod summary;
 mod units;
@@ -61,6 +63,10 @@ enum Command {
     Watch(commands::watch::WatchArgs),
     /// The exact answer, where the evidence of every model is known in closed form
     Enumerate(commands::enumerate::EnumerateArgs),
+    /// Make a table whose answer is known
+    Simulate(simulate::SimulateArgs),
+    /// Redo the paper's experiments
+    Paper(paper::PaperArgs),
     /// Print an example of a configuration file
     Init(commands::init::InitArgs),
     /// List what can compute
@@ -102,6 +108,8 @@ fn run(command: Command) -> Result<Ending> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Watch(args) => commands::watch::run(&args),
         Command::Enumerate(args) => commands::enumerate::run(args),
+        Command::Simulate(args) => simulate::run(&args, &print::talk).map(|()| Ending::Done),
+        Command::Paper(args) => paper::run(&args, &print::talk).map(|()| Ending::Done),
         Command::Init(args) => commands::init::run(&args),
         Command::Devices => commands::devices(),
         Command::Completions { shell } => {

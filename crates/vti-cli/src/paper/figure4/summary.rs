@@ -1,0 +1,158 @@
+//! Means over data sets, and whether they say what the paper's figure shows.
+
+use std::fmt::Write;
+
+use super::plot::{cross_entropies, superscript, title};
+use super::rows::{Case, Distribution, Finished};
+use super::settings::Settings;
+use crate::paper::Scale;
+use crate::paper::results::{cell, mean, moments};
+use crate::simulate::Level;
+
+/// Cross entropies that differ by less are comparable, in nats.
+const COMPARABLE: f64 = 0.5;
+
+/// The means as a table.
+pub(super) fn table(levels: &[Level], fits: &[Finished], settings: &Settings) -> String {
+    let mut text = String::from(
+        "misspecification,log2_models,distribution,data_sets,cross_entropy,cross_entropy_sd,khat,seconds\n",
+    );
+    for (level, exponent, distribution) in groups(levels, settings) {
+        let values = cross_entropies(fits, level, exponent, distribution);
+        if values.is_empty() {
+            continue;
+        }
+        let (value, sd) = moments(&values);
+        let sd = (values.len() > 1).then_some(sd);
+        let own = || {
+            fits.iter().filter(|fit| {
+                let Case { misspecification, exponent: own, distribution: kind, .. } = fit.case;
+                (misspecification, own, kind) == (level, exponent, distribution)
+            })
+        };
+        let _ = writeln!(
+            text,
+            "{},{exponent},{},{},{},{},{},{}",
+            level.name(),
+            distribution.name(),
+            values.len(),
+            cell(Some(value)),
+            cell(sd),
+            cell(mean(own().map(|fit| fit.khat))),
+            cell(mean(own().map(|fit| Some(fit.seconds)))),
+        );
+    }
+    text
+}
+
+fn groups<'a>(levels: &'a [Level], settings: &'a Settings) -> impl Iterator<Item = (Level, usize, Distribution)> + 'a {
+    let sizes = levels.iter().flat_map(|&level| settings.exponents.iter().map(move |&exponent| (level, exponent)));
+    sizes.flat_map(|(level, exponent)| Distribution::ALL.map(|distribution| (level, exponent, distribution)))
+}
+
+/// Everything in words.
+pub(super) fn page(
+    levels: &[Level],
+    fits: &[Finished],
+    left_out: &[(Case, String)],
+    joint: &str,
+    settings: &Settings,
+) -> String {
+    let mut text = format!(
+        "# Figure 4: the number of models\n\n\
+         Scale `{}`, {} data sets, seed {}, {} steps of {} draws (all sizes: settings.json). Cross entropy \
+         H(π, q) = −E log q(m, θ) over states of reversible jump chains, in nats: mean ± standard deviation over data sets.\n\n\
+         | misspecification | models |{}\n|---|---|---|---|---|\n",
+        if settings.scale == Scale::Small { "small" } else { "full" },
+        settings.data_sets,
+        settings.seed,
+        settings.train.steps,
+        settings.train.batch,
+        Distribution::ALL.map(|distribution| format!(" {} |", title(distribution))).concat(),
+    );
+    for &level in levels {
+        for &exponent in &settings.exponents {
+            let cells = Distribution::ALL.map(|kind| shown(&cross_entropies(fits, level, exponent, kind)));
+            let _ = writeln!(text, "| {} | 2{} | {} |", level.name(), superscript(exponent), cells.join(" | "));
+        }
+    }
+    text.push_str(&findings(levels, fits, settings));
+    text.push_str(&notes(fits, left_out, joint, settings));
+    text
+}
+
+fn shown(values: &[f64]) -> String {
+    let (mean, sd) = moments(values);
+    match values.len() {
+        0 => "–".into(),
+        1 => format!("{mean:.2}"),
+        _ => format!("{mean:.2} ± {sd:.2}"),
+    }
+}
+
+fn findings(levels: &[Level], fits: &[Finished], settings: &Settings) -> String {
+    let mut text = String::from("\n## What the paper's figure shows, and this one\n");
+    for &level in levels {
+        let _ = writeln!(text, "\n**Misspecification {}**\n", level.name());
+        let mut say = |claim: &str, agrees: bool, seen: String| {
+            let verdict = if agrees { "agrees" } else { "does not agree" };
+            let _ = writeln!(text, "- {claim}: {verdict} ({seen}).");
+        };
+        let at = |exponent: usize, kind| {
+            let values = cross_entropies(fits, level, exponent, kind);
+            (!values.is_empty()).then(|| moments(&values).0)
+        };
+        let of_made = settings.exponents.iter().filter_map(|&exponent| at(exponent, Distribution::Autoregressive));
+        let of_made: Vec<f64> = of_made.collect();
+        let grows = of_made.windows(2).all(|pair| pair[1] > pair[0]);
+        let listed: Vec<String> = of_made.iter().map(|value| format!("{value:.2}")).collect();
+        say("Cross entropy generally grows with the number of models", grows, listed.join(" → "));
+        let Some(&first) = settings.exponents.first() else { continue };
+        let few = Distribution::ALL.map(|kind| at(first, kind));
+        if let [Some(surrogate), Some(autoregressive), Some(categorical)] = few {
+            let claim = format!("The surrogate is comparable with the others for 2{} models", superscript(first));
+            let agrees = surrogate < autoregressive.min(categorical) + COMPARABLE;
+            let seen =
+                format!("surrogate {surrogate:.2}, autoregressive {autoregressive:.2}, categorical {categorical:.2}");
+            say(&claim, agrees, seen);
+        }
+        let gaps = settings.exponents.iter().filter_map(|&exponent| {
+            let others = [Distribution::Surrogate, Distribution::Categorical].map(|kind| at(exponent, kind));
+            let best = others.into_iter().flatten().reduce(f64::min)?;
+            Some((exponent, at(exponent, Distribution::Autoregressive)? - best))
+        });
+        let gaps: Vec<(usize, f64)> = gaps.collect();
+        let listed: Vec<String> =
+            gaps.iter().map(|(exponent, gap)| format!("2{}: {gap:+.2}", superscript(*exponent))).collect();
+        let agrees = gaps.iter().all(|(_, gap)| *gap < COMPARABLE);
+        let claim = "The autoregressive distribution performs consistently as the number of models grows";
+        say(claim, agrees, format!("its cross entropy less the better of the others': {}", listed.join(", ")));
+    }
+    text
+}
+
+fn notes(fits: &[Finished], left_out: &[(Case, String)], joint: &str, settings: &Settings) -> String {
+    let worst = fits.iter().filter_map(|fit| fit.rhat).fold(f64::NAN, f64::max);
+    let least = fits.iter().map(|fit| fit.effective).fold(f64::INFINITY, f64::min);
+    let mut text = format!(
+        "\n## Notes\n\n\
+         - Reference: {} reversible jump chains of {} sweeps after {} of burn-in, with the prior as pseudo-prior; largest R̂ \
+         {worst:.3}, smallest effective sample size {least:.0}. Cross entropies are means over {} states.\n\
+         - {joint}\n",
+        settings.reference.chains, settings.reference.sweeps, settings.reference.burn_in, settings.states,
+    );
+    for distribution in Distribution::ALL {
+        let mut exponents: Vec<usize> = left_out
+            .iter()
+            .filter(|(case, _)| case.distribution == distribution)
+            .map(|(case, _)| case.exponent)
+            .collect();
+        exponents.sort_unstable();
+        exponents.dedup();
+        if let Some((_, reason)) = left_out.iter().find(|(case, _)| case.distribution == distribution) {
+            let sizes: Vec<String> = exponents.iter().map(|&exponent| format!("2{}", superscript(exponent))).collect();
+            let _ = writeln!(text, "- Left out: {} with {} models ({reason}).", distribution.name(), sizes.join(", "));
+        }
+    }
+    text
+}

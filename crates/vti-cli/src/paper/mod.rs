@@ -1,0 +1,75 @@
+//! `vti paper`: the paper's experiments, redone.
+//!
+//! Each figure has a folder of its own with the same files: `settings` (all sizes, one value per scale), `rows` (what a fit
+//! found, and the tables), `plot` and `summary` (beside what the paper shows). What they share is here.
+
+mod figure2;
+mod figure4;
+mod results;
+mod session;
+mod study;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+/// Options of `vti paper`.
+#[derive(Args)]
+pub(crate) struct PaperArgs {
+    #[command(subcommand)]
+    figure: Figure,
+}
+
+#[derive(Subcommand)]
+enum Figure {
+    /// Robust variable selection: model probabilities and posteriors of each model, by three families
+    Figure2(figure2::Figure2Args),
+    /// Robust variable selection: the number of models from 2⁹ to 2²⁴, by three distributions over models
+    Figure4(figure4::Figure4Args),
+}
+
+/// How large an experiment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Scale {
+    /// Minutes on two cores
+    Small,
+    /// The paper's sizes
+    Full,
+}
+
+/// What all figures can be asked for.
+#[derive(Args)]
+struct CommonArgs {
+    /// How large
+    #[arg(long, value_enum, default_value_t = Scale::Small)]
+    scale: Scale,
+    /// The folder for tables and plots; what is finished there already is not done again
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads (0: as many as there are cores)
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Data sets of each kind instead of the scale's number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    data_sets: Option<u64>,
+    /// Training steps instead of the scale's number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+    /// Sweeps of each reference chain after burn-in instead of the scale's number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..))]
+    sweeps: Option<u64>,
+}
+
+/// Runs an experiment; `talk` is told how far it is.
+pub(crate) fn run(args: &PaperArgs, talk: &dyn Fn(&str)) -> Result<()> {
+    match &args.figure {
+        Figure::Figure2(args) => figure2::run(args, talk),
+        Figure::Figure4(args) => figure4::run(args, talk),
+    }
+}
