@@ -3,10 +3,9 @@
 use vti::check::{Check, ModelCorrection, Refined, VerdictKind};
 use vti::engine::Engine;
 use vti::posterior::Posterior;
-use vti::problem::selection::Selection;
+use vti::problem::selection::{Enumeration, Selection};
 use vti::stats::{Estimate, standard_error};
 
-use crate::exact::Exact;
 use crate::samples::{Samples, bits, quantiles};
 use crate::summary::{
     Bound, ChainsSummary, Coefficient, Distances, Evidence, ExactSummary, Inclusion, Method, ModelSummary, Ordered,
@@ -28,7 +27,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) selection: &'a Selection,
     pub(crate) check: &'a Check,
     pub(crate) chains: Option<&'a ChainsAnswer>,
-    pub(crate) exact: Option<&'a Exact>,
+    pub(crate) exact: Option<&'a Enumeration>,
     /// Draws of the check, where they are not those of the corrected answer.
     q_samples: Option<Samples>,
     /// Draws of the corrected answer.
@@ -40,7 +39,7 @@ impl<'a> Answer<'a> {
         posterior: &Posterior<'a, Selection, E>,
         check: &'a Check,
         chains: Option<&'a ChainsAnswer>,
-        exact: Option<&'a Exact>,
+        exact: Option<&'a Enumeration>,
     ) -> Self {
         let checked = Samples::new(posterior, &check.draws, check.log_weights.clone());
         let (samples, q_samples) = match chains {
@@ -99,7 +98,7 @@ impl<'a> Answer<'a> {
                 q: self.under_q(|row| of_q[row]).clamp(0.0, 1.0),
                 corrected: corrected.value.clamp(0.0, 1.0),
                 se: corrected.se,
-                exact: self.exact.map(|exact| exact.inclusion(term).clamp(0.0, 1.0)),
+                exact: self.exact.map(|exact| exact.inclusion[term].clamp(0.0, 1.0)),
             };
             (name.clone(), inclusion)
         });
@@ -151,7 +150,7 @@ impl<'a> Answer<'a> {
             q: model.q,
             corrected: model.corrected.value,
             se: model.corrected.se.min(f64::MAX),
-            exact: self.exact.map(|exact| exact.probability(&word)),
+            exact: self.exact.and_then(|exact| exact.probability(&model.model)),
             log_evidence: checked.and_then(|checked| checked.log_evidence),
             khat: checked.and_then(|checked| checked.khat).filter(|khat| khat.is_finite()),
             word,
@@ -190,7 +189,7 @@ impl<'a> Answer<'a> {
         let distance = |probability: &dyn Fn(&ModelCorrection) -> f64| {
             let (mut off, mut own, mut known) = (0.0, 0.0, 0.0);
             for model in self.corrections() {
-                let (found, truth) = (probability(model), exact.probability(&bits(&model.model)));
+                let (found, truth) = (probability(model), exact.probability(&model.model).unwrap_or(f64::NAN));
                 off += (found - truth).abs();
                 own += found;
                 known += truth;

@@ -6,6 +6,7 @@ use clap::Args;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior};
 
 use crate::config::{Config, ConfigError, Precision, ProblemConfig, ProblemKind};
+use crate::failure::Usage;
 
 /// Options of every command that trains.
 #[derive(Args, Clone, Debug, Default)]
@@ -135,6 +136,40 @@ impl ProblemArgs {
             model_prior,
             fingerprint: None,
         }
+    }
+}
+
+/// A question for commands that do not train: a table with its response, or a configuration.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct QuestionArgs {
+    /// A table (with --response), or a configuration file
+    pub(crate) input: String,
+    /// The column that is to be explained
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) response: Option<String>,
+    #[command(flatten)]
+    pub(crate) problem: ProblemArgs,
+    /// Threads; 0: as many as there are cores
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+}
+
+impl QuestionArgs {
+    pub(crate) fn settings(self) -> anyhow::Result<Config> {
+        let Self { input, response, problem, threads } = self;
+        let mut config = match (response, input.ends_with(".toml")) {
+            (Some(response), false) => Config::new(problem.problem(&input, response)),
+            (None, true) => Config::read(input.as_ref(), &[])?,
+            (None, false) => {
+                return Err(Usage(format!("{input}: which column is the response?\nhint: --response COLUMN")).into());
+            }
+            (Some(_), true) => {
+                let hint = "hint: leave --response out";
+                return Err(Usage(format!("{input}: a configuration names the response itself\n{hint}")).into());
+            }
+        };
+        config.machine.threads = threads;
+        Ok(config)
     }
 }
 

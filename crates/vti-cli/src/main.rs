@@ -6,7 +6,6 @@ mod commands;
 mod config;
 mod data;
 mod estimate;
-mod exact;
 mod failure;
 mod output;
 mod paper;
@@ -61,8 +60,10 @@ enum Command {
     Compare(commands::compare::CompareArgs),
     /// Follow a run while it trains
     Watch(commands::watch::WatchArgs),
-    /// The exact answer, where the evidence of every model is known in closed form
+    /// The exact answer: evidences of all models in closed form, or by quadrature where they have few parameters
     Enumerate(commands::enumerate::EnumerateArgs),
+    /// The baseline: reversible jump chains
+    Rjmcmc(commands::rjmcmc::RjmcmcArgs),
     /// Make a table whose answer is known
     Simulate(simulate::SimulateArgs),
     /// Redo the paper's experiments
@@ -108,6 +109,7 @@ fn run(command: Command) -> Result<Ending> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Watch(args) => commands::watch::run(&args),
         Command::Enumerate(args) => commands::enumerate::run(args),
+        Command::Rjmcmc(args) => commands::rjmcmc::run(args),
         Command::Simulate(args) => simulate::run(&args, &print::talk).map(|()| Ending::Done),
         Command::Paper(args) => paper::run(&args, &print::talk).map(|()| Ending::Done),
         Command::Init(args) => commands::init::run(&args),

@@ -8,7 +8,7 @@ use vti::check::{VerdictKind, check, refine};
 use vti::engine::{CpuEngine, Engine, Real};
 use vti::posterior::Posterior;
 use vti::problem::Problem;
-use vti::problem::selection::Selection;
+use vti::problem::selection::{Enumeration, EnumerationLimits, Selection, enumerate};
 use vti::space::ModelSpace;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
 
@@ -17,7 +17,6 @@ use crate::args::RunArgs;
 use crate::config::{Config, Precision, Refine, VERSION};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
-use crate::exact::Exact;
 use crate::failure::{Ending, Usage};
 use crate::output::{models, parquet, report, table};
 use crate::print;
@@ -301,7 +300,9 @@ where
     } else {
         None
     };
-    let exact = Exact::is_cheap(&session.selection).then(|| Exact::find(&session.selection, engine)).transpose()?;
+    let exact = Enumeration::affordable(&session.selection)
+        .map(|_| enumerate(&session.selection, engine, &EnumerationLimits::default()))
+        .transpose()?;
     let answer = Answer::new(posterior, &checked, chains.as_ref(), exact.as_ref());
     let inclusion = answer.inclusion();
     let models = answer.models();

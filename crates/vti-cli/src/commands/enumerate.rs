@@ -6,13 +6,12 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use vti::problem::Problem;
+use vti::problem::selection::{Enumeration, EnumerationLimits, Method, enumerate};
 use vti::space::ModelSpace;
 
 use super::deliver;
-use crate::args::ProblemArgs;
-use crate::config::Config;
-use crate::exact::Exact;
-use crate::failure::{Ending, Usage};
+use crate::args::QuestionArgs;
+use crate::failure::Ending;
 use crate::output::{finish_csv, table};
 use crate::print;
 use crate::samples::bits;
@@ -22,16 +21,8 @@ use crate::summary::Ordered;
 /// Options of `vti enumerate`.
 #[derive(Args)]
 pub(crate) struct EnumerateArgs {
-    /// A table (with --response), or a configuration file
-    input: String,
-    /// The column that is to be explained
-    #[arg(long, value_name = "COLUMN")]
-    response: Option<String>,
     #[command(flatten)]
-    problem: ProblemArgs,
-    /// Threads; 0: as many as there are cores
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: usize,
+    question: QuestionArgs,
     /// Models that are shown
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -46,6 +37,9 @@ pub(crate) struct EnumerateArgs {
 /// What is printed for machines.
 #[derive(Serialize)]
 struct Found {
+    method: Method,
+    /// The largest error of a log evidence that numerical integration admits.
+    error: f64,
     log_evidence: f64,
     inclusion: Ordered<f64>,
     models: Vec<FoundModel>,
@@ -61,39 +55,30 @@ struct FoundModel {
 }
 
 pub(crate) fn run(args: EnumerateArgs) -> Result<Ending> {
-    let EnumerateArgs { input, response, problem, threads, top, out, json } = args;
-    let mut config = match (response, input.ends_with(".toml")) {
-        (Some(response), false) => Config::new(problem.problem(&input, response)),
-        (None, true) => Config::read(input.as_ref(), &[])?,
-        (None, false) => {
-            return Err(Usage(format!("{input}: which column is the response?\nhint: --response COLUMN")).into());
-        }
-        (Some(_), true) => {
-            return Err(Usage(format!(
-                "{input}: a configuration names the response itself\nhint: leave --response out"
-            ))
-            .into());
-        }
-    };
-    config.machine.threads = threads;
-    let session = Session::new(config)?;
-    let exact = Exact::find(&session.selection, &session.engine::<f64>()?)?;
+    let EnumerateArgs { question, top, out, json } = args;
+    let session = Session::new(question.settings()?)?;
+    // Somebody who asks for it has the time.
+    let limits = EnumerationLimits { terms_with_scale: EnumerationLimits::default().terms, ..Default::default() };
+    let exact = enumerate(&session.selection, &session.engine::<f64>()?, &limits)?;
+    let ranking = exact.ranking();
     if let Some(path) = &out {
-        let models = exact.leading(usize::MAX).into_iter().map(|number| describe(&session, &exact, number));
+        let models = ranking.iter().map(|&number| describe(&session, &exact, number));
         deliver(Some(path), &csv_of(models)?)?;
     }
     let terms = session.selection.design().terms().iter().enumerate();
     let found = Found {
+        method: exact.method,
+        error: exact.error,
         log_evidence: exact.log_evidence,
-        inclusion: Ordered(terms.map(|(term, (name, _))| (name.clone(), exact.inclusion(term))).collect()),
-        models: exact.leading(top).into_iter().map(|number| describe(&session, &exact, number)).collect(),
+        inclusion: Ordered(terms.map(|(term, (name, _))| (name.clone(), exact.inclusion[term])).collect()),
+        models: ranking.iter().take(top).map(|&number| describe(&session, &exact, number)).collect(),
     };
     print::data(&if json { serde_json::to_string_pretty(&found)? } else { text(&found) })?;
     Ok(Ending::Done)
 }
 
-fn describe(session: &Session, exact: &Exact, number: usize) -> FoundModel {
-    let word = exact.word(number);
+fn describe(session: &Session, exact: &Enumeration, number: usize) -> FoundModel {
+    let word = exact.model(number);
     FoundModel {
         label: session.selection.space().label(&word),
         size: word.iter().filter(|&&bit| bit == 1).count(),
@@ -119,5 +104,10 @@ fn text(found: &Found) -> String {
     models.extend(found.models.iter().map(|model| {
         vec![model.label.clone(), format!("{:.6}", model.probability), format!("{:.4}", model.log_evidence)]
     }));
-    format!("{}\n\n{}\n\nlog evidence: {:.6}", table::plain(&inclusion), table::plain(&models), found.log_evidence)
+    let method = match found.method {
+        Method::ClosedForm => "in closed form".to_string(),
+        Method::Quadrature => format!("by quadrature, to within {:.0e} nats", found.error),
+    };
+    let (inclusion, models) = (table::plain(&inclusion), table::plain(&models));
+    format!("{inclusion}\n\n{models}\n\nlog evidence: {:.6} ({method})", found.log_evidence)
 }

@@ -8,6 +8,7 @@ pub(crate) mod init;
 pub(crate) mod log_prob;
 pub(crate) mod predict;
 pub(crate) mod report;
+pub(crate) mod rjmcmc;
 pub(crate) mod sample;
 pub(crate) mod watch;
 
