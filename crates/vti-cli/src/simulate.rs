@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 use vti::problem::selection::Table;
@@ -154,7 +154,10 @@ fn write(table: &Table, out: &Path) -> Result<()> {
         }
         text.push('\n');
     }
-    fs::write(out, text).with_context(|| {
-        format!("{}: could not be written\nhint: does its folder exist, and may you write to it", out.display())
+    fs::write(out, text).map_err(|error| {
+        anyhow!(
+            "{}: could not be written: {error}\nhint: its folder must exist, and you must be allowed to write there",
+            out.display()
+        )
     })
 }

@@ -47,10 +47,33 @@ impl Prior {
     }
 }
 
+/// Where chains take the coefficients from that a jump brings in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PseudoPrior {
+    /// The prior, as in the paper's appendix.
+    Prior,
+    /// What was seen of each coefficient during burn-in: where the prior would hardly ever propose one that is accepted.
+    Adapted,
+}
+
+/// Sizes of reference chains; see [`RjmcmcSettings`].
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct ReferenceSettings {
+    pub(super) chains: usize,
+    pub(super) sweeps: usize,
+    pub(super) burn_in: usize,
+    pub(super) thin: usize,
+    pub(super) flips: usize,
+    pub(super) swaps: usize,
+    pub(super) steps: usize,
+    pub(super) leading: usize,
+    pub(super) pseudo_prior: PseudoPrior,
+}
+
 /// A data set with a prior: what is to be inferred, and what made it.
 pub(super) struct Study {
     pub(super) selection: Selection,
-    pub(super) prior: Prior,
     /// The model of the covariates that made the data.
     pub(super) generating: Model,
     pub(super) seed: u64,
@@ -72,17 +95,29 @@ impl Study {
         };
         let selection = Selection::new(&simulated.table, Standardise::Raw, &assumed)?;
         let generating: Vec<u16> = simulated.relevant.iter().map(|&relevant| u16::from(relevant)).collect();
-        Ok(Self { selection, prior, generating: generating.into(), seed })
+        Ok(Self { selection, generating: generating.into(), seed })
     }
 
-    /// Reversible jump chains. The pseudo-prior is the prior, as in the paper's appendix; a wide prior would hardly ever
-    /// propose a coefficient that is accepted, so there it is adapted to the posterior.
-    pub(super) fn reference(&self, engine: &CpuEngine<f32>, settings: &RjmcmcSettings) -> Result<Chains> {
-        let pseudo = match self.prior {
-            Prior::Focused => Pseudo::of_selection(&self.selection),
-            Prior::Wide => Pseudo::Adapted {},
+    /// Reversible jump chains.
+    pub(super) fn reference(&self, engine: &CpuEngine<f32>, settings: &ReferenceSettings) -> Result<Chains> {
+        let ReferenceSettings { chains, sweeps, burn_in, thin, flips, swaps, steps, leading, pseudo_prior } = *settings;
+        let pseudo = match pseudo_prior {
+            PseudoPrior::Prior => Pseudo::of_selection(&self.selection),
+            PseudoPrior::Adapted => Pseudo::Adapted {},
         };
-        let settings = RjmcmcSettings { seed: self.seed, pseudo, ..settings.clone() };
+        let settings = RjmcmcSettings {
+            seed: self.seed,
+            chains,
+            sweeps,
+            burn_in,
+            thin,
+            flips,
+            swaps,
+            steps,
+            leading,
+            pseudo,
+            ..RjmcmcSettings::default()
+        };
         Ok(rjmcmc(&self.selection, engine, &settings, &mut |_| ControlFlow::Continue(()))?)
     }
 
@@ -108,6 +143,31 @@ impl Study {
 /// A check of a fit, or nothing where no draw has weight.
 pub(super) fn checked(posterior: &mut Posterior<'_, Selection, CpuEngine<f32>>, draws: usize) -> Option<Check> {
     check(posterior, &CheckSettings { draws, ..CheckSettings::default() }).ok()
+}
+
+/// Chains with a larger R̂ do not mix: what they say about probabilities is doubtful.
+pub(super) const MIXED: f64 = 1.05;
+
+/// A sentence about problems whose chains do not mix, each given with its R̂ (none for chains that stand still).
+pub(super) fn doubtful(problems: impl Iterator<Item = (String, Option<f64>)>) -> String {
+    let mut seen: Vec<(String, Option<f64>)> = problems.collect();
+    seen.sort_by(|a, b| a.0.cmp(&b.0));
+    seen.dedup();
+    let all = seen.len();
+    seen.retain(|(_, rhat)| rhat.is_none_or(|rhat| rhat > MIXED));
+    if seen.is_empty() {
+        return format!("The chains of all {all} problems mix (R̂ at most {MIXED})");
+    }
+    let shown = |(name, rhat): &(String, Option<f64>)| match rhat {
+        Some(rhat) => format!("{name}: R̂ {rhat:.2}"),
+        None => format!("{name}: R̂ ∞"),
+    };
+    format!(
+        "The chains of {} of {all} problems do not mix (R̂ above {MIXED}): they stay in modes that are far apart, and comparisons \
+         with them are doubtful ({})",
+        seen.len(),
+        seen.iter().map(shown).collect::<Vec<_>>().join("; ")
+    )
 }
 
 /// k̂ where it is a number.

@@ -5,6 +5,7 @@
 mod durability;
 mod help;
 mod inputs;
+mod paper;
 mod python;
 mod results;
 mod support;

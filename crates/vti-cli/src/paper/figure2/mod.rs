@@ -80,7 +80,7 @@ fn one(
 
 fn reference(session: &Session<'_>, study: &Study, settings: &Settings, case: Case) -> Result<Chains> {
     let clock = Instant::now();
-    let chains = study.reference(&session.engine, &settings.reference)?;
+    let chains = study.reference(&session.engine, settings.reference(case.prior))?;
     let Case { misspecification, prior, data_set, .. } = case;
     session.say(&format!(
         "{} misspecification, {} prior, data set {data_set}: reference chains {:.1} s, R̂ {:.3}, effective sample size {:.0}",

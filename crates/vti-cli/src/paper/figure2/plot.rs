@@ -38,7 +38,7 @@ pub(super) fn figure(level: Level, prior: Prior, fits: &[&Finished]) -> Figure {
     });
     let key = |name: &str, marker| Key { name: name.into(), sign: Sign::Marker(marker), colour: Colour::Muted };
     Figure {
-        title: format!("Misspecification: {}, {} prior (σ_β = {})", level.name(), prior.name(), prior.scale()),
+        title: format!("Misspecification: {}, {} prior N(0, {}²)", level.name(), prior.name(), prior.scale()),
         panels: panels.collect(),
         columns: 3,
         panel_size: (230.0, 200.0),

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::baseline::{Chains, ModelShare};
+use vti::check::Check;
 use vti::engine::CpuEngine;
 use vti::posterior::Posterior;
 use vti::problem::selection::Selection;
@@ -54,6 +55,8 @@ pub(super) struct Finished {
     /// A lower bound of the log evidence, and its gap's k̂.
     pub(super) elbo: Option<f64>,
     pub(super) khat: Option<f64>,
+    /// ½ Σ |corrected(m) − π(m)|, q corrected by importance weights: whether the chains are right where q is good.
+    pub(super) corrected_total_variation: Option<f64>,
     /// Seconds of training.
     pub(super) seconds: f64,
     /// R̂ of the reference; none for chains that stand still.
@@ -117,11 +120,13 @@ impl Finished {
             }
         };
         let models = found.into_iter().map(|found| row(found.model)).collect();
+        let probability = |model: &Model| shares.get(model).map_or(0.0, |share| share.probability.value);
         let check = checked(posterior, settings.check_draws);
         Ok(Self {
             case,
             elbo: check.as_ref().map(|check| check.elbo.value).filter(|elbo| elbo.is_finite()),
             khat: khat(check.as_ref()),
+            corrected_total_variation: check.as_ref().map(|check| corrected_distance(check, probability)),
             seconds,
             rhat: Some(chains.rhat).filter(|rhat| rhat.is_finite()),
             effective: chains.effective,
@@ -158,6 +163,13 @@ impl Finished {
     pub(super) fn null_and_generating(&self) -> Option<(&ModelRow, &ModelRow)> {
         Some((self.models.iter().find(|row| row.null)?, self.models.iter().find(|row| row.generating)?))
     }
+}
+
+/// Models that no draw met count as 0 in the correction.
+fn corrected_distance(check: &Check, pi: impl Fn(&Model) -> f64) -> f64 {
+    let met = || check.correction.models.iter().map(|found| (found.corrected.value, pi(&found.model)));
+    let others = 1.0 - met().map(|(_, pi)| pi).sum::<f64>();
+    0.5 * (met().map(|(corrected, pi)| (corrected - pi).abs()).sum::<f64>() + others.max(0.0))
 }
 
 /// `−E log q(θ | m)` over states of the chains, with its standard error as if they were independent.
@@ -220,18 +232,19 @@ pub(super) fn models_table(fits: &[Finished]) -> String {
 /// Every fit.
 pub(super) fn fits_table(fits: &[Finished]) -> String {
     let mut text = String::from(
-        "misspecification,prior,family,data_set,total_variation,cross_entropy,elbo,khat,seconds,reference_rhat,\
-         reference_effective\n",
+        "misspecification,prior,family,data_set,total_variation,corrected_total_variation,cross_entropy,elbo,khat,seconds,\
+         reference_rhat,reference_effective\n",
     );
     for fit in fits {
         let Case { misspecification, prior, family, data_set } = fit.case;
         let _ = writeln!(
             text,
-            "{},{},{},{data_set},{},{},{},{},{:.2},{},{:.0}",
+            "{},{},{},{data_set},{},{},{},{},{},{:.2},{},{:.0}",
             misspecification.name(),
             prior.name(),
             family.name(),
             cell(Some(fit.total_variation())),
+            cell(fit.corrected_total_variation),
             cell(fit.cross_entropy()),
             cell(fit.elbo),
             cell(fit.khat),

@@ -1,13 +1,13 @@
 //! All sizes of the experiment.
 
 use serde::Serialize;
-use vti::baseline::RjmcmcSettings;
 use vti::family::FlowKind;
 use vti::models::ModelsSettings;
 use vti::train::TrainSettings;
 
 use super::Figure2Args;
 use crate::paper::Scale;
+use crate::paper::study::{Prior, PseudoPrior, ReferenceSettings};
 
 /// All sizes; written beside the results.
 #[derive(Clone, Debug, Serialize)]
@@ -23,8 +23,9 @@ pub(super) struct Settings {
     pub(super) flows: [FlowKind; 3],
     pub(super) models: ModelsSettings,
     pub(super) train: TrainSettings,
-    /// Of the reference chains; see [`crate::paper::study::Study::reference`] for the pseudo-prior.
-    pub(super) reference: RjmcmcSettings,
+    /// Of the reference chains under either prior.
+    pub(super) reference_focused: ReferenceSettings,
+    pub(super) reference_wide: ReferenceSettings,
     /// Models with fewer states of the chains have no cross entropy.
     pub(super) least_states: usize,
     /// More states of a model are thinned to so many.
@@ -37,9 +38,10 @@ impl Settings {
     pub(super) fn new(args: &Figure2Args) -> Self {
         let common = &args.common;
         let (data_sets, flows, steps, batch, sweeps, most_states) = match common.scale {
-            Scale::Small => (4, [diagonal(64), affine(16), spline(2, 32)], 1500, 256, 20_000, 300),
+            Scale::Small => (4, [diagonal(64), affine(16), spline(2, 32)], 3000, 256, 40_000, 300),
             Scale::Full => (10, [diagonal(128), affine(16), spline(6, 512)], 10_000, 1024, 200_000, 1000),
         };
+        let sweeps = common.sweeps.map_or(sweeps, |sweeps| sweeps as usize);
         Self {
             version: env!("CARGO_PKG_VERSION"),
             scale: common.scale,
@@ -54,10 +56,18 @@ impl Settings {
                 batch,
                 ..TrainSettings::default()
             },
-            reference: reference(common.sweeps.map_or(sweeps, |sweeps| sweeps as usize)),
+            reference_focused: reference(sweeps, PseudoPrior::Prior),
+            reference_wide: reference(sweeps, PseudoPrior::Adapted),
             least_states: 30,
             most_states,
             check_draws: 10_000,
+        }
+    }
+
+    pub(super) fn reference(&self, prior: Prior) -> &ReferenceSettings {
+        match prior {
+            Prior::Focused => &self.reference_focused,
+            Prior::Wide => &self.reference_wide,
         }
     }
 }
@@ -78,16 +88,7 @@ fn spline(blocks: usize, hidden: usize) -> FlowKind {
 }
 
 /// Every model has diagnostics of its own.
-fn reference(sweeps: usize) -> RjmcmcSettings {
-    RjmcmcSettings {
-        chains: 32,
-        sweeps,
-        burn_in: (sweeps / 5).max(100),
-        thin: 5,
-        flips: 3,
-        swaps: 1,
-        steps: 2,
-        leading: 128,
-        ..RjmcmcSettings::default()
-    }
+fn reference(sweeps: usize, pseudo_prior: PseudoPrior) -> ReferenceSettings {
+    let burn_in = (sweeps / 5).max(100);
+    ReferenceSettings { chains: 32, sweeps, burn_in, thin: 5, flips: 3, swaps: 1, steps: 2, leading: 128, pseudo_prior }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::rows::{Family, Finished};
+use super::rows::{Case, Family, Finished};
 use super::settings::Settings;
 use crate::paper::results::{cell, mean};
-use crate::paper::study::Prior;
+use crate::paper::study::{Prior, doubtful};
 use crate::simulate::Level;
 
 /// Means over the data sets of a misspecification, a prior and a family.
@@ -84,7 +84,7 @@ fn numbers(means: &Means) -> [Option<f64>; 9] {
 pub(super) fn page(all: &[[Means; 3]], fits: &[Finished], settings: &Settings) -> String {
     let mut text = format!(
         "# Figure 2 and its appendix versions\n\n\
-         Scale `{}`, {} data sets, seed {}, {} steps of {} draws (all sizes: settings.json). \
+         Scale `{}`; data sets of each kind: {}; seed {}; {} steps of {} draws (all sizes: settings.json). \
          Means over data sets; seconds are those of training one fit.\n\n\
          | misspecification | prior | family | total variation q, π | cross entropy, weighted by π | its correlation with \
          log π | k̂ | seconds | π null | q null | π generating | q generating |\n\
@@ -121,11 +121,11 @@ fn findings(all: &[[Means; 3]]) -> String {
         let distance = triple(|means| means.total_variation);
         say(
             "Points move to the diagonal from left to right",
-            falls(&distance),
+            falls(&distance, 0.01),
             format!("total variation {}", shown(&distance)),
         );
         let entropy = triple(|means| means.cross_entropy);
-        say("Cross entropy falls with expressiveness", falls(&entropy), shown(&entropy));
+        say("Cross entropy falls with expressiveness", falls(&entropy, 0.05), shown(&entropy));
         let slope = triple(|means| means.slope);
         let claim = "Posteriors of probable models are approximated better (negative slope below)";
         say(claim, slope.iter().all(|slope| *slope < 0.0), format!("correlation with log π {}", shown(&slope)));
@@ -135,10 +135,11 @@ fn findings(all: &[[Means; 3]]) -> String {
         match first.prior {
             Prior::Wide => {
                 say("The chains favour the null model over the data-generating one", null > generating, both);
+                let favoured = null > generating;
                 let (null, generating) = (known(last.null[1]), known(last.generating[1]));
                 let both = format!("q of null {null:.4}, of the data-generating model {generating:.4}, splines");
-                let claim = "The learned q, unlike the chains, still favours the data-generating model";
-                say(claim, generating > null, both);
+                let claim = "The learned q, unlike the chains, favours the data-generating model over the null model";
+                say(claim, favoured && generating > null, both);
             }
             Prior::Focused => {
                 let fair = 1.0 / 128.0;
@@ -149,9 +150,9 @@ fn findings(all: &[[Means; 3]]) -> String {
     text
 }
 
-/// From left to right, by and large: the last is the smallest, and none is above the first.
-fn falls([first, middle, last]: &[f64; 3]) -> bool {
-    last < first && middle <= first && *last <= middle + 0.01 * middle.abs()
+/// From left to right, as far as differences are larger than what chains and training leave open.
+fn falls([first, middle, last]: &[f64; 3], open: f64) -> bool {
+    last < first && *middle <= first + open && *last <= middle + open
 }
 
 fn notes(fits: &[Finished], settings: &Settings) -> String {
@@ -159,21 +160,31 @@ fn notes(fits: &[Finished], settings: &Settings) -> String {
     let least = fits.iter().map(|fit| fit.effective).fold(f64::INFINITY, f64::min);
     let unseen = fits.iter().flat_map(|fit| &fit.models).filter(|row| row.states == 0).count();
     let all: usize = fits.iter().map(|fit| fit.models.len()).sum();
+    let problem = |fit: &Finished| {
+        let Case { misspecification, prior, data_set, .. } = fit.case;
+        (format!("{} {} {data_set}", misspecification.name(), prior.name()), fit.rhat)
+    };
+    let doubtful = doubtful(fits.iter().map(problem));
     format!(
         "\n## Notes\n\n\
          - Reference: {} reversible jump chains of {} sweeps after {} of burn-in, every {}th kept; largest R̂ {worst:.3}, \
          smallest effective sample size {least:.0}. Moves: bit flips as in the paper's appendix, and swaps of two terms \
          besides. The pseudo-prior is the prior under the focused prior, as in the appendix; under the wide prior it is \
          adapted to the posterior during burn-in, because proposals from a prior that wide are hardly ever accepted.\n\
+         - {doubtful}. A second opinion is in fits.csv: the total variation between π and q corrected by importance weights.\n\
          - {:.1} % of the points have a π(m) of 0, models that no chain visited; they are in models.csv, not in the plots. \
          q(m) below 10⁻⁶ and the largest cross entropies are drawn at the edge.\n\
+         - Agreement is judged by the means in the table; differences below 0.01 in total variation and 0.05 nats in cross \
+         entropy do not count against it.\n\
+         - A q that is near the posterior shares its sensitivity to the prior. Where q follows the chains under the wide \
+         prior, the paper's remark that q is less sensitive cannot hold.\n\
          - Cross entropies use up to {} states of the chains in each model with at least {}.\n\
          - All families start from unit scale. The likelihood of inference is the normalised mixture with α = 0.1, σ₁ = 1, \
          σ₂ = 10 in all cases.\n",
-        settings.reference.chains,
-        settings.reference.sweeps,
-        settings.reference.burn_in,
-        settings.reference.thin,
+        settings.reference_focused.chains,
+        settings.reference_focused.sweeps,
+        settings.reference_focused.burn_in,
+        settings.reference_focused.thin,
         100.0 * unseen as f64 / all.max(1) as f64,
         settings.most_states,
         settings.least_states,

@@ -27,11 +27,8 @@ pub(super) fn run<T>(session: &Session<'_>, results: &Results<T>, settings: &Joi
 where
     T: serde::Serialize + serde::de::DeserializeOwned,
 {
-    let (data_set, study) = find(settings, seed)?;
-    let chains = study.reference(&session.engine, &settings.reference)?;
-    session.say(&format!("one posterior: reference chains done, R̂ {:.3}", chains.rhat));
+    let Chosen { data_set, study, chains, model, rows } = choose(session, settings, seed)?;
     let mut fit = study.fit(&session.engine, &settings.flow, &ModelsSettings::Auto {}, &settings.train)?;
-    let (model, rows) = choose(&study, &chains, settings);
     let reference = by_parameter(spread(&rows, settings.draws).map(|row| chains.draws.theta(row)));
     let learned = draws(&mut fit.posterior, &model, settings.draws)?;
     let names = parameters(&model);
@@ -52,7 +49,8 @@ where
     Ok(format!(
         "bivariate.svg and multivariate.svg show the posterior of {what}, {}, of data set {data_set} (high \
          misspecification, focused prior, 2⁷ models): {} states of the chains and {} draws from q. It is the first data set \
-         whose data-generating model has both covariates that the paper shows, x{} and x{}.",
+         whose data-generating model has both covariates that the paper shows, x{} and x{}; that model itself is shown where \
+         the chains were there often enough.",
         label(&model),
         rows.len(),
         counted(&learned),
@@ -65,29 +63,34 @@ fn counted(draws: &[Vec<f64>]) -> usize {
     draws.first().map_or(0, Vec::len)
 }
 
-/// The first data set whose data-generating model has both covariates that are shown.
-fn find(settings: &JointSettings, seed: u64) -> Result<(usize, Study)> {
-    for data_set in 1..=MOST_DATA_SETS {
-        let seed = data_seed(seed, data_set);
-        let study = Study::new(Level::High, Prior::Focused, settings.covariates, seed)?;
-        if settings.shown.iter().all(|&covariate| study.generating[covariate - 1] == 1) {
-            return Ok((data_set, study));
-        }
-    }
-    None.context("no data set has both covariates that are to be shown")
+/// A data set, and a model of it with the states that chains had there.
+struct Chosen {
+    data_set: usize,
+    study: Study,
+    chains: Chains,
+    model: Model,
+    rows: Vec<usize>,
 }
 
-/// The data-generating model if the chains were there often, else the most probable one with both covariates, and the
-/// states there.
-fn choose(study: &Study, chains: &Chains, settings: &JointSettings) -> (Model, Vec<usize>) {
-    let mut states = states_by_model(chains);
-    let own = states.remove(&study.generating).unwrap_or_default();
-    if own.len() >= settings.least_states {
-        return (study.generating.clone(), own);
-    }
+/// The first data set whose data-generating model has both covariates that are shown; that model if the chains were there
+/// often, else the most probable one with both.
+fn choose(session: &Session<'_>, settings: &JointSettings, seed: u64) -> Result<Chosen> {
     let both = |model: &Model| settings.shown.iter().all(|&covariate| model[covariate - 1] == 1);
-    let best = states.into_iter().filter(|(model, _)| both(model)).max_by_key(|(_, rows)| rows.len());
-    best.filter(|(_, rows)| rows.len() > own.len()).unwrap_or_else(|| (study.generating.clone(), own))
+    for data_set in 1..=MOST_DATA_SETS {
+        let study = Study::new(Level::High, Prior::Focused, settings.covariates, data_seed(seed, data_set))?;
+        if !both(&study.generating) {
+            continue;
+        }
+        let chains = study.reference(&session.engine, &settings.reference)?;
+        session.say(&format!("one posterior: reference chains done, R̂ {:.3}", chains.rhat));
+        let mut states = states_by_model(&chains);
+        let own = states.remove(&study.generating).unwrap_or_default();
+        let other = states.into_iter().filter(|(model, _)| both(model)).max_by_key(|(_, rows)| rows.len());
+        let other = other.filter(|(_, rows)| own.len() < settings.least_states && rows.len() > own.len());
+        let (model, rows) = other.unwrap_or_else(|| (study.generating.clone(), own));
+        return Ok(Chosen { data_set, study, chains, model, rows });
+    }
+    None.context("no data set has both covariates that are to be shown")
 }
 
 /// The intercept is θ₀.

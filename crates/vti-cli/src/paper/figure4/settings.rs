@@ -1,7 +1,6 @@
 //! All sizes of the experiment.
 
 use serde::Serialize;
-use vti::baseline::RjmcmcSettings;
 use vti::family::FlowKind;
 use vti::models::{
     AutoregressiveSettings, CategoricalSettings, Covariance, ModelsSettings, SurrogateSettings, WordNetSettings,
@@ -11,6 +10,7 @@ use vti::train::TrainSettings;
 use super::Figure4Args;
 use super::rows::Distribution;
 use crate::paper::Scale;
+use crate::paper::study::{PseudoPrior, ReferenceSettings};
 
 /// All sizes; written beside the results.
 #[derive(Clone, Debug, Serialize)]
@@ -30,8 +30,8 @@ pub(super) struct Settings {
     pub(super) categorical: ModelsSettings,
     pub(super) autoregressive: ModelsSettings,
     pub(super) train: TrainSettings,
-    /// Of the reference chains; the pseudo-prior is the prior.
-    pub(super) reference: RjmcmcSettings,
+    /// Of the reference chains.
+    pub(super) reference: ReferenceSettings,
     /// States of the chains over which cross entropies are means.
     pub(super) states: usize,
     /// Draws of the check of each fit.
@@ -48,7 +48,7 @@ pub(super) struct JointSettings {
     pub(super) shown: [usize; 2],
     pub(super) flow: FlowKind,
     pub(super) train: TrainSettings,
-    pub(super) reference: RjmcmcSettings,
+    pub(super) reference: ReferenceSettings,
     /// Draws that are drawn of each of both.
     pub(super) draws: usize,
     /// With fewer states of the chains at the data-generating model, another one is shown.
@@ -81,10 +81,10 @@ impl Sizes {
                 flow: spline(1, 32),
                 joint_flow: spline(2, 64),
                 words: WordNetSettings { hidden: 64, blocks: 1, ..WordNetSettings::default() },
-                steps: 1000,
-                joint_steps: 2000,
+                steps: 2500,
+                joint_steps: 4000,
                 batch: 256,
-                sweeps: 10_000,
+                sweeps: 20_000,
                 states: 4000,
             },
             Scale::Full => Self {
@@ -137,7 +137,7 @@ impl Settings {
                 shown: [1, 5],
                 flow: sizes.joint_flow,
                 train: train(sizes.joint_steps),
-                reference: reference(2 * sweeps),
+                reference: reference(sweeps),
                 draws: 4000,
                 least_states: 300,
             },
@@ -161,15 +161,7 @@ impl Settings {
 }
 
 /// With many covariates a sweep tries several.
-fn reference(sweeps: usize) -> RjmcmcSettings {
-    RjmcmcSettings {
-        chains: 32,
-        sweeps,
-        burn_in: (sweeps / 4).max(100),
-        thin: 5,
-        flips: 4,
-        swaps: 2,
-        steps: 3,
-        ..RjmcmcSettings::default()
-    }
+fn reference(sweeps: usize) -> ReferenceSettings {
+    let (burn_in, pseudo_prior) = ((sweeps / 4).max(100), PseudoPrior::Prior);
+    ReferenceSettings { chains: 32, sweeps, burn_in, thin: 5, flips: 4, swaps: 2, steps: 3, leading: 20, pseudo_prior }
 }

@@ -7,6 +7,7 @@ use super::rows::{Case, Distribution, Finished};
 use super::settings::Settings;
 use crate::paper::Scale;
 use crate::paper::results::{cell, mean, moments};
+use crate::paper::study::doubtful;
 use crate::simulate::Level;
 
 /// Cross entropies that differ by less are comparable, in nats.
@@ -60,7 +61,7 @@ pub(super) fn page(
 ) -> String {
     let mut text = format!(
         "# Figure 4: the number of models\n\n\
-         Scale `{}`, {} data sets, seed {}, {} steps of {} draws (all sizes: settings.json). Cross entropy \
+         Scale `{}`; data sets of each kind: {}; seed {}; {} steps of {} draws (all sizes: settings.json). Cross entropy \
          H(π, q) = −E log q(m, θ) over states of reversible jump chains, in nats: mean ± standard deviation over data sets.\n\n\
          | misspecification | models |{}\n|---|---|---|---|---|\n",
         if settings.scale == Scale::Small { "small" } else { "full" },
@@ -134,12 +135,21 @@ fn findings(levels: &[Level], fits: &[Finished], settings: &Settings) -> String 
 fn notes(fits: &[Finished], left_out: &[(Case, String)], joint: &str, settings: &Settings) -> String {
     let worst = fits.iter().filter_map(|fit| fit.rhat).fold(f64::NAN, f64::max);
     let least = fits.iter().map(|fit| fit.effective).fold(f64::INFINITY, f64::min);
+    let problem = |fit: &Finished| {
+        let Case { misspecification, exponent, data_set, .. } = fit.case;
+        (format!("{} 2{} {data_set}", misspecification.name(), superscript(exponent)), fit.rhat)
+    };
     let mut text = format!(
         "\n## Notes\n\n\
          - Reference: {} reversible jump chains of {} sweeps after {} of burn-in, with the prior as pseudo-prior; largest R̂ \
          {worst:.3}, smallest effective sample size {least:.0}. Cross entropies are means over {} states.\n\
+         - {}.\n\
          - {joint}\n",
-        settings.reference.chains, settings.reference.sweeps, settings.reference.burn_in, settings.states,
+        settings.reference.chains,
+        settings.reference.sweeps,
+        settings.reference.burn_in,
+        settings.states,
+        doubtful(fits.iter().map(problem)),
     );
     for distribution in Distribution::ALL {
         let mut exponents: Vec<usize> = left_out
