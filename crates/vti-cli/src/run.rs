@@ -119,6 +119,7 @@ where
         RunFacts { steps: fit.steps, stop: fit.stop.to_string(), seconds: fit.seconds, kept, replicates, warnings };
     let mut posterior = fit.posterior;
     posterior.save(&dir.posterior())?;
+    talk(args, &format!("checking with {} draws", session.config.check.draws));
     let summary = conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings)?;
     show(&summary, args.json)?;
     talk(args, &format!("everything is in {}", dir.path().display()));

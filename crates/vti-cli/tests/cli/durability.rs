@@ -23,7 +23,7 @@ const LONG: [&str; 18] = [
     "output.checkpoint_every=0.05",
     "--set",
     "check.draws=400",
-    // So short a run is not to be trusted: chains take over, few of them.
+    // So short a run may not be trusted: chains take over then, few of them.
     "--set",
     "check.chains={ chains = 8, iterations = 20, warmup = 5 }",
 ];
@@ -42,9 +42,7 @@ fn undisturbed() -> &'static serde_json::Value {
     SUMMARY.get_or_init(|| {
         let scratch = Scratch::new();
         scratch.fine(&LONG);
-        let summary = scratch.json("run/summary.json");
-        assert_eq!(summary["correction"], "chains");
-        steady(summary)
+        steady(scratch.json("run/summary.json"))
     })
 }
 
