@@ -64,6 +64,9 @@ pub(crate) struct Progress<'a> {
     leading: String,
     /// Step and seconds of the last report.
     last: (u64, f64),
+    /// When the last line was written, and when the last was shown.
+    recorded: f64,
+    talked: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +125,8 @@ impl<'a> Progress<'a> {
             drawn: None,
             leading: String::new(),
             last: (done, 0.0),
+            recorded: 0.0,
+            talked: 0.0,
         })
     }
 
@@ -159,6 +164,13 @@ impl<'a> Progress<'a> {
         if let Err(error) = written {
             self.broken.get_or_insert_with(|| unwritable(&self.path, &error));
         }
+    }
+
+    /// Whether a step ends one of so many parts of the run, the last of which ended at `before` seconds. A time limit may
+    /// allow for a few of the steps only, so time is divided as well.
+    fn ends_part(&self, report: &StepReport, parts: u64, before: f64) -> bool {
+        let by_time = self.time_limit.is_some_and(|limit| report.seconds - before >= limit / parts as f64);
+        by_time || report.step == self.steps || report.step.is_multiple_of(self.steps.div_ceil(parts))
     }
 
     fn time_left(&self, report: &StepReport) -> f64 {
@@ -211,14 +223,15 @@ impl Observer for Progress<'_> {
         if !smooth.is_finite() {
             *smooth = report.elbo;
         }
-        let last = report.step == self.steps;
-        if last || report.step.is_multiple_of(self.steps.div_ceil(LINES)) {
+        if self.ends_part(report, LINES, self.recorded) {
+            self.recorded = report.seconds;
             self.record();
         }
         if self.is_due() {
             self.draw(report);
         }
-        if self.show == Show::Lines && (last || report.step.is_multiple_of(self.steps.div_ceil(TALKS))) {
+        if self.show == Show::Lines && self.ends_part(report, TALKS, self.talked) {
+            self.talked = report.seconds;
             print::talk(&self.text(report));
         }
         if self.signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
