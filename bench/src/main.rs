@@ -5,6 +5,7 @@ mod flow;
 mod models;
 mod peak;
 mod peer;
+mod quality;
 mod report;
 mod scored;
 mod timing;
@@ -30,6 +31,8 @@ enum Command {
     Models(Options),
     /// Gradient variances and losses behind the default estimators, inputs and optimisers
     Estimators(Options),
+    /// How good answers are with default settings, and what they cost
+    Quality(Options),
 }
 
 /// How to run a benchmark.
@@ -67,5 +70,6 @@ fn main() -> Result<()> {
         Command::Flow(options) => flow::run(&options),
         Command::Models(options) => models::run(&options),
         Command::Estimators(options) => estimators::run(&options),
+        Command::Quality(options) => quality::run(&options),
     }
 }

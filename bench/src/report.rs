@@ -38,6 +38,12 @@ impl Line {
         Self { case, what, ours, peer, limit: None, fastest: None, unit: "ms", ratio, target }
     }
 
+    /// A figure of its own.
+    pub(crate) fn figure(case: &str, what: &str, ours: f64, unit: &'static str, target: &str) -> Self {
+        let (case, what, target) = (case.to_owned(), what.to_owned(), target.to_owned());
+        Self { case, what, ours, peer: None, limit: None, fastest: None, unit, ratio: None, target }
+    }
+
     /// Achieved against a limit, larger is better.
     pub(crate) fn of_limit(case: &str, what: &str, ours: f64, limit: f64, unit: &'static str) -> Self {
         let (case, what) = (case.to_owned(), what.to_owned());
@@ -120,7 +126,8 @@ fn row(line: &Line) -> String {
         let peer = peer.map_or(String::new(), |peer| format!(", {peer:.3}"));
         format!(" (fastest {ours:.3}{peer})")
     });
-    let what = format!("{what}, {unit}{fastest}");
+    let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    let what = format!("{what}{unit}{fastest}");
     let ours = number(*ours);
     format!("| {case:<14} | {what:<88} | {ours:>9} | {other:>12} | {ratio:>7} | {target:<8} |")
 }

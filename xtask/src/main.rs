@@ -21,8 +21,8 @@ enum Task {
     /// Run a benchmark; where it has a peer, that is installed under target/ first
     Bench {
         /// Which one: flow (steps of flows against PyTorch), models (cost of the distributions over models), estimators
-        /// (gradient variances behind the defaults)
-        #[arg(value_parser = ["flow", "models", "estimators"])]
+        /// (gradient variances behind the defaults), quality (answers of default settings against exact ones)
+        #[arg(value_parser = ["flow", "models", "estimators", "quality"])]
         name: String,
         /// Only our side, without installing the peer
         #[arg(long)]
@@ -97,7 +97,7 @@ fn test() -> Result<()> {
     run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
     run(&mut cargo(&["test", "--workspace", "--quiet"]))?;
     run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
-    run(&mut cargo(&["run", "--release", "--quiet", "--", "demo"]))
+    run(&mut cargo(&["run", "--release", "--quiet", "--", "demo", "--out", "target/demo"]))
 }
 
 fn bench(name: &str, no_peer: bool, save: bool, options: &[String]) -> Result<()> {

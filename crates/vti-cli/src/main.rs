@@ -1,12 +1,32 @@
 //! The `vti` command.
 
-mod demo;
+mod answer;
+mod args;
+mod commands;
+mod config;
+mod data;
+mod estimate;
+mod failure;
+mod output;
 mod paper;
+mod print;
+mod progress;
+mod run;
+mod rundir;
+mod samples;
+mod session;
+mod signals;
 mod simulate;
+mod suggest;
+mod summary;
+mod units;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::failure::Ending;
 
 /// Variational transdimensional inference: which model, and which parameters, learned together
 #[derive(Parser)]
@@ -18,38 +38,87 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Learn a built-in target over eight models of different dimension and compare with the exact answer
-    Demo(demo::DemoArgs),
+    /// Variable selection on built-in data: trains, checks, compares with the exact answer, writes a report
+    Demo(commands::demo::DemoArgs),
+    /// Which covariates matter for a response? Straight from a table
+    Select(args::SelectArgs),
+    /// The same from a configuration file
+    Fit(args::FitArgs),
+    /// Check a finished or interrupted run again, and write its results
+    Check(commands::check::CheckArgs),
+    /// Correct a run by chains that are exact in the limit, and write its results
+    Refine(commands::check::RefineArgs),
+    /// Draw models and parameters from what was learned
+    Sample(commands::sample::SampleArgs),
+    /// Log densities at given points
+    LogProb(commands::log_prob::LogProbArgs),
+    /// Predict the response for new rows, averaged over models
+    Predict(commands::predict::PredictArgs),
+    /// Write a run's page again
+    Report(commands::report::ReportArgs),
+    /// Compare several runs
+    Compare(commands::compare::CompareArgs),
+    /// Follow a run while it trains
+    Watch(commands::watch::WatchArgs),
+    /// The exact answer: evidences of all models in closed form, or by quadrature where they have few parameters
+    Enumerate(commands::enumerate::EnumerateArgs),
+    /// The baseline: reversible jump chains
+    Rjmcmc(commands::rjmcmc::RjmcmcArgs),
     /// Make a table whose answer is known
     Simulate(simulate::SimulateArgs),
     /// Redo the paper's experiments
     Paper(paper::PaperArgs),
+    /// Print an example of a configuration file
+    Init(commands::init::InitArgs),
+    /// List what can compute
+    Devices,
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Demo(args) => demo::run(&args),
-        Command::Simulate(args) => simulate::run(&args, &output::talk),
-        Command::Paper(args) => paper::run(&args, &output::talk),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(Cli::parse().command) {
+        Ok(ending) => ending.into(),
         Err(error) => {
-            output::talk(&format!("error: {error:#}"));
-            ExitCode::FAILURE
+            print::talk(&format!("error: {}", failure::message(&error)));
+            failure::code(&error)
         }
     }
 }
 
-/// The only place that prints: data on standard output, talk on standard error. A closed pipe is not an error.
-mod output {
-    use std::io::Write;
-
-    pub(crate) fn data(line: &str) {
-        let _ = writeln!(std::io::stdout(), "{line}");
-    }
-
-    pub(crate) fn talk(line: &str) {
-        let _ = writeln!(std::io::stderr(), "{line}");
+fn run(command: Command) -> Result<Ending> {
+    match command {
+        Command::Demo(args) => commands::demo::run(args),
+        Command::Select(args) => {
+            let (config, run_args) = args.settings()?;
+            run::run(config, &run_args)
+        }
+        Command::Fit(args) => {
+            let (config, run_args) = args.settings()?;
+            run::run(config, &run_args)
+        }
+        Command::Check(args) => commands::check::check(&args),
+        Command::Refine(args) => commands::check::refine(&args),
+        Command::Sample(args) => commands::sample::run(&args),
+        Command::LogProb(args) => commands::log_prob::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Watch(args) => commands::watch::run(&args),
+        Command::Enumerate(args) => commands::enumerate::run(args),
+        Command::Rjmcmc(args) => commands::rjmcmc::run(args),
+        Command::Simulate(args) => simulate::run(&args, &print::talk).map(|()| Ending::Done),
+        Command::Paper(args) => paper::run(&args, &print::talk).map(|()| Ending::Done),
+        Command::Init(args) => commands::init::run(&args),
+        Command::Devices => commands::devices(),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "vti", &mut script);
+            print::data(String::from_utf8_lossy(&script).trim_end())?;
+            Ok(Ending::Done)
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A stream depends on its key alone, never on what was drawn before or by which thread, so runs repeat bit for bit.
 
 use rand::{Rng, SeedableRng};
-use rand_distr::{Distribution, StandardNormal};
+use rand_distr::{Distribution, Poisson, StandardNormal, StudentT};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// What random numbers are used for; each purpose has streams of its own.
@@ -78,6 +78,19 @@ impl Stream {
         StandardNormal.sample(&mut self.0)
     }
 
+    /// A number with Student's t distribution; not a number unless `df` is positive.
+    pub fn student_t(&mut self, df: f64) -> f64 {
+        StudentT::new(df).map_or(f64::NAN, |distribution| distribution.sample(&mut self.0))
+    }
+
+    /// A count with a Poisson distribution; 0 for a mean of 0, not a number where no such distribution can be drawn from.
+    pub fn poisson(&mut self, mean: f64) -> f64 {
+        if mean == 0.0 {
+            return 0.0;
+        }
+        Poisson::new(mean).map_or(f64::NAN, |distribution| distribution.sample(&mut self.0))
+    }
+
     /// A uniform integer in `0..n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0.random_range(0..n.max(1))
@@ -109,6 +122,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn counts_and_heavy_tails_have_their_moments() {
+        let n = 20_000;
+        let mut stream = Stream::new(2, Purpose::Other(0), 0, 0);
+        let counts: Vec<f64> = (0..n).map(|_| stream.poisson(3.5)).collect();
+        let tails: Vec<f64> = (0..n).map(|_| stream.student_t(10.0)).collect();
+        let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / n as f64;
+        let variance =
+            |numbers: &[f64]| numbers.iter().map(|x| (x - mean(numbers)).powi(2)).sum::<f64>() / (n as f64 - 1.0);
+        // Five standard errors: √(λ/n), and √((μ₄ − σ⁴)/n) with μ₄ = λ + 3λ² and 3·df²/((df − 2)(df − 4)).
+        assert!((mean(&counts) - 3.5).abs() < 0.07 && (variance(&counts) - 3.5).abs() < 0.19);
+        assert!(mean(&tails).abs() < 0.04 && (variance(&tails) - 1.25).abs() < 0.08);
+        assert!(stream.poisson(0.0) == 0.0 && stream.poisson(-1.0).is_nan() && stream.student_t(0.0).is_nan());
     }
 
     #[test]

@@ -13,6 +13,11 @@ fn start(row: usize) -> usize {
     packed_len(row)
 }
 
+/// The lower half of a square matrix, packed.
+pub(crate) fn lower_half(matrix: &[f64], dim: usize) -> Vec<f64> {
+    (0..dim).flat_map(|i| &matrix[i * dim..][..=i]).copied().collect()
+}
+
 /// A pivot below so much of what stood there before is 0 up to rounding.
 const SMALLEST_PIVOT: f64 = 1e-10;
 
@@ -30,20 +35,29 @@ struct Cholesky<'a> {
 impl Kernel<f64> for Cholesky<'_> {
     type Output = Result<(), usize>;
 
+    /// Column by column: what a column takes from those to its right is a multiple of itself in every row, which runs over
+    /// neighbouring numbers without waiting for sums.
     #[inline(always)]
     fn run<V: Vector<f64>>(self) -> Result<(), usize> {
-        for i in 0..self.dim {
-            let (before, row) = self.matrix.split_at_mut(start(i));
-            for j in 0..i {
-                let other = &before[start(j)..][..=j];
-                row[j] = (row[j] - dot(&row[..j], &other[..j])) / other[j];
-            }
-            let pivot = row[i] - dot(&row[..i], &row[..i]);
+        let Self { matrix, dim } = self;
+        let diagonal: Vec<f64> = (0..dim).map(|i| matrix[start(i) + i]).collect();
+        let mut column = vec![0.0; dim];
+        for k in 0..dim {
+            let pivot = matrix[start(k) + k];
             // Also when it is not a number.
-            if !(pivot > SMALLEST_PIVOT * row[i] && pivot.is_finite()) {
-                return Err(i);
+            if !(pivot > SMALLEST_PIVOT * diagonal[k] && pivot.is_finite()) {
+                return Err(k);
             }
-            row[i] = pivot.sqrt();
+            let root = pivot.sqrt();
+            matrix[start(k) + k] = root;
+            let inverse = 1.0 / root;
+            for i in k + 1..dim {
+                let row = &mut matrix[start(i)..][..=i];
+                row[k] *= inverse;
+                column[i] = row[k];
+                let factor = -row[k];
+                row[k + 1..].iter_mut().zip(&column[k + 1..]).for_each(|(x, &c)| *x = Real::mul_add(factor, c, *x));
+            }
         }
         Ok(())
     }

@@ -61,7 +61,10 @@ impl Problem {
         self.parameters[self.linear.weight() + output * self.linear.stairs().inputs() + input]
     }
 
-    fn rows<T: Real>(&self, engine: &CpuEngine<T>) -> <CpuEngine<T> as Engine>::Rows {
+    fn rows<T: Real>(&self, engine: &CpuEngine<T>) -> <CpuEngine<T> as Engine>::Rows
+    where
+        CpuEngine<T>: Engine<Real = T>,
+    {
         let mut rows = engine.rows(self.dims.len(), 8);
         let zeros = vec![0; self.dims.len()];
         let plan = RowPlan {
@@ -87,7 +90,10 @@ fn load<T: Real>(
     rows: &<CpuEngine<T> as Engine>::Rows,
     values: &[f64],
     count: usize,
-) -> <CpuEngine<T> as Engine>::Matrix {
+) -> <CpuEngine<T> as Engine>::Matrix
+where
+    CpuEngine<T>: Engine<Real = T>,
+{
     let features = values.len() / count;
     let mut matrix = engine.matrix(features, count);
     engine.import(rows, &convert::<T>(values), Placement::Whole { stride: features, first: 0 }, &mut matrix);
@@ -98,7 +104,10 @@ fn close<T: Real>(found: T, truth: f64, scale: f64) -> bool {
     (found.to_f64() - truth).abs() <= 40.0 * T::EPSILON.to_f64() * (1.0 + scale)
 }
 
-fn products<T: Real>(problem: &Problem, instructions: Instructions) {
+fn products<T: Real>(problem: &Problem, instructions: Instructions)
+where
+    CpuEngine<T>: Engine<Real = T>,
+{
     let engine = CpuEngine::<T>::single().with_instructions(instructions);
     let (linear, count) = (&problem.linear, problem.dims.len());
     let (inputs, outputs) = (linear.stairs().inputs(), linear.stairs().outputs());
@@ -345,7 +354,10 @@ fn residual<T: Real>(
     instructions: Instructions,
     (dims, seed): (&[u32], u64),
     per_group: Option<usize>,
-) -> Vec<u64> {
+) -> Vec<u64>
+where
+    CpuEngine<T>: Engine<Real = T>,
+{
     let engine = CpuEngine::<T>::single().with_instructions(instructions);
     let (count, variables) = (dims.len(), network.inputs.len() - 1);
     let last = |ends: &[u32]| ends[variables] as usize;

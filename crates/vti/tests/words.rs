@@ -34,7 +34,10 @@ fn draw<T: Real>(
     rows: usize,
     incremental: bool,
     threads: usize,
-) -> (Vec<u16>, Vec<T>, Vec<T>) {
+) -> (Vec<u16>, Vec<T>, Vec<T>)
+where
+    CpuEngine<T>: Engine<Real = T>,
+{
     let engine = CpuEngine::<T>::new(threads).unwrap();
     let mut buffer = engine.buffer(parameters.len());
     engine.write(parameters, &mut buffer);
@@ -61,7 +64,10 @@ fn bits<T: Real>(values: &[T]) -> Vec<u64> {
 
 #[test]
 fn incremental_sampling_is_bit_identical_to_full_passes() {
-    fn law<T: Real>() {
+    fn law<T: Real>()
+    where
+        CpuEngine<T>: Engine<Real = T>,
+    {
         let bits54 = vec![2; 54];
         // A DAG of 6 nodes: Lehmer digits, then edge bits.
         let dag: Vec<u16> = [6, 5, 4, 3, 2].into_iter().chain(vec![2; 15]).collect();

@@ -1,24 +1,15 @@
 //! `vti simulate` and `vti paper`, at sizes that take seconds.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{text, vti};
+use crate::support::Scratch;
 
-/// A folder of its own for a test, empty.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn run(arguments: &[&str], out: &Path) -> String {
-    let output = vti(&[arguments, &["--out", out.to_str().unwrap()]].concat());
-    let talk = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{talk}");
-    assert!(output.stdout.is_empty(), "nothing was asked to be printed");
-    talk
+/// A run that writes its files to a place of the scratch directory; what it said.
+fn run(scratch: &Scratch, arguments: &[&str], out: &str) -> String {
+    let outcome = scratch.fine(&[arguments, &["--out", out]].concat());
+    assert!(outcome.data.is_empty(), "nothing was asked to be printed");
+    outcome.talk
 }
 
 /// Rows of a table whose header must be this one.
@@ -42,11 +33,12 @@ fn elements(path: &Path, name: &str) -> usize {
 #[test]
 fn simulated_tables_are_those_of_the_library() {
     use vti::problem::selection::simulate::{Misspecification, RobustSettings, robust};
-    let file = folder("simulate").join("high.csv");
-    let talk = run(&["simulate", "robust-selection", "--misspecification", "high", "--seed", "7"], &file);
+    let scratch = Scratch::new();
+    let arguments = ["simulate", "robust-selection", "--misspecification", "high", "--seed", "7"];
+    let talk = run(&scratch, &arguments, "high.csv");
     let settings = RobustSettings { misspecification: Misspecification::High, seed: 7, ..RobustSettings::default() };
     let expected = robust(&settings).unwrap();
-    let found = rows(&file, "y,x1,x2,x3,x4,x5,x6,x7");
+    let found = rows(&scratch.path("high.csv"), "y,x1,x2,x3,x4,x5,x6,x7");
     assert_eq!(found.len(), 50);
     for (row, cells) in found.iter().enumerate() {
         let numbers: Vec<f64> = cells.iter().map(|cell| cell.parse().unwrap()).collect();
@@ -60,28 +52,30 @@ fn simulated_tables_are_those_of_the_library() {
 
 #[test]
 fn a_simulation_that_cannot_be_says_why() {
-    let folder = folder("simulate-errors");
-    let nowhere = folder.join("missing/table.csv").display().to_string();
-    let here = folder.join("table.csv").display().to_string();
+    let scratch = Scratch::new();
     for (arguments, message) in [
-        (vec!["robust-selection", "--out", &nowhere], "hint: its folder must exist"),
-        (vec!["robust-selection", "--rows", "2", "--out", &here], "rows is 2, it must be at least 3"),
-        (vec!["robust-selection", "--misspecification", "low", "--out", &here], "possible values: none, mid, high"),
-        (vec!["correlated", "--covariates", "3", "--relevant", "4", "--out", &here], "relevant is 4"),
-        (vec!["correlated", "--correlation", "-1.5", "--out", &here], "it must be between -1 and 1"),
+        (vec!["robust-selection", "--out", "missing/table.csv"], "hint: its folder must exist"),
+        (vec!["robust-selection", "--rows", "2", "--out", "table.csv"], "rows is 2, it must be at least 3"),
+        (
+            vec!["robust-selection", "--misspecification", "low", "--out", "table.csv"],
+            "possible values: none, mid, high",
+        ),
+        (vec!["correlated", "--covariates", "3", "--relevant", "4", "--out", "table.csv"], "relevant is 4"),
+        (vec!["correlated", "--correlation", "-1.5", "--out", "table.csv"], "it must be between -1 and 1"),
     ] {
-        let output = vti(&[&["simulate"], arguments.as_slice()].concat());
-        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
-        assert!(text(&output.stderr).contains(message), "{arguments:?}: {}", text(&output.stderr));
+        let outcome = scratch.run(&[&["simulate"], arguments.as_slice()].concat());
+        assert_ne!(outcome.code, Some(0), "{arguments:?}");
+        assert!(outcome.talk.contains(message), "{arguments:?}: {}", outcome.talk);
     }
-    assert!(!Path::new(&here).exists());
+    assert!(!scratch.path("table.csv").exists());
 }
 
 #[test]
 fn figure_2_has_a_row_for_every_model_and_six_plots() {
-    let out = folder("figure2");
+    let scratch = Scratch::new();
+    let out = scratch.path("figure2");
     let small = ["paper", "figure2", "--data-sets", "1", "--steps", "20", "--sweeps", "200", "--threads", "2"];
-    let talk = run(&small, &out);
+    let talk = run(&scratch, &small, "figure2");
     assert!(talk.contains("[18/18] high misspecification, wide prior, data set 1, spline"), "{talk}");
     let models = rows(
         &out.join("models.csv"),
@@ -112,20 +106,21 @@ fn figure_2_has_a_row_for_every_model_and_six_plots() {
     let journal = fs::read_to_string(out.join("finished.jsonl")).unwrap();
     fs::write(out.join("finished.jsonl"), &journal[..journal.len() - 100]).unwrap();
     let before = fs::read_to_string(out.join("models.csv")).unwrap();
-    let talk = run(&small, &out);
+    let talk = run(&scratch, &small, "figure2");
     assert!(talk.contains("17 of 18 fits were finished before") && !talk.contains("[17/18]"), "{talk}");
     assert_eq!(fs::read_to_string(out.join("models.csv")).unwrap(), before);
 
-    let other = vti(&["paper", "figure2", "--seed", "2", "--out", out.to_str().unwrap()]);
-    assert_ne!(other.status.code(), Some(0));
-    assert!(text(&other.stderr).contains("holds results of other settings"), "{}", text(&other.stderr));
+    let other = scratch.run(&["paper", "figure2", "--seed", "2", "--out", "figure2"]);
+    assert_ne!(other.code, Some(0));
+    assert!(other.talk.contains("holds results of other settings"), "{}", other.talk);
 }
 
 #[test]
 fn figure_4_has_a_bar_for_every_feasible_distribution() {
-    let out = folder("figure4");
+    let scratch = Scratch::new();
+    let out = scratch.path("figure4");
     let small = ["--data-sets", "1", "--steps", "10", "--sweeps", "200", "--exponents", "3,16", "--threads", "2"];
-    run(&[&["paper", "figure4"], small.as_slice()].concat(), &out);
+    run(&scratch, &[&["paper", "figure4"], small.as_slice()].concat(), "figure4");
     let fits = rows(
         &out.join("fits.csv"),
         "misspecification,log2_models,distribution,data_set,cross_entropy,cross_entropy_se,elbo,khat,seconds,reference_rhat,\

@@ -5,11 +5,11 @@ use std::ops::Range;
 use super::outcome::Acceptance;
 use super::settings::{RjmcmcError, RjmcmcSettings};
 use super::tuning::{Moments, Tuning};
-use crate::optimise::solve_transposed;
 use crate::posterior::Draws;
 use crate::problem::{FreeRows, Problem};
 use crate::random::{Purpose, Stream};
 use crate::space::ModelSpace;
+use crate::triangular::solve_transposed;
 
 /// Where a chain is.
 pub(super) struct Walker {

@@ -29,7 +29,7 @@
 //!     }
 //!     log_density
 //! });
-//! let settings = RjmcmcSettings { chains: 8, sweeps: 4000, burn_in: 500, ..RjmcmcSettings::default() };
+//! let settings = RjmcmcSettings { chains: 8, sweeps: 4000, burn_in: 500, thin: 4, ..RjmcmcSettings::default() };
 //! let chains = rjmcmc(&problem, &CpuEngine::<f64>::single(), &settings, &mut |_| ControlFlow::Continue(()))?;
 //! let inclusion = chains.inclusion[0].probability;
 //! let e = std::f64::consts::E;
@@ -97,7 +97,7 @@ pub fn rjmcmc<P: Problem, E: Engine>(
     if run.burn_in(observe)?.is_break() {
         return Err(RjmcmcError::Stopped);
     }
-    let _ = run.sample(observe)?;
+    run.sample(observe)?;
     Chains::new(problem, engine, settings, run.lanes).ok_or(RjmcmcError::Stopped)
 }
 
@@ -155,10 +155,8 @@ impl<P: Problem, E: Engine> Run<'_, P, E> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn sample(
-        &mut self,
-        observe: &mut impl FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, RjmcmcError> {
+    /// Sweeps that count, as many as there should be or until the observer has seen enough.
+    fn sample(&mut self, observe: &mut impl FnMut(&Progress) -> ControlFlow<()>) -> Result<(), RjmcmcError> {
         let mut done = 0;
         // Whole thinning intervals, so that each block of sweeps ends with a kept draw.
         let every = REPORT_EVERY.next_multiple_of(self.settings.thin);
@@ -167,10 +165,10 @@ impl<P: Problem, E: Engine> Run<'_, P, E> {
             self.sweep(next - done, false)?;
             done = next;
             if self.report(self.settings.burn_in + done, false, observe).is_break() {
-                return Ok(ControlFlow::Break(()));
+                break;
             }
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     }
 
     /// Some sweeps of all chains.

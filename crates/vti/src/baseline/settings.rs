@@ -90,9 +90,9 @@ impl Default for RjmcmcSettings {
         Self {
             seed: 1,
             chains: 32,
-            sweeps: 20_000,
-            burn_in: 4_000,
-            thin: 10,
+            sweeps: 100_000,
+            burn_in: 10_000,
+            thin: 50,
             flips: 1,
             swaps: 1,
             steps: 2,

@@ -3,10 +3,11 @@
 use super::lane::Lane;
 use super::settings::RjmcmcError;
 use super::tuning::Tuning;
-use crate::optimise::{cholesky, climb, curvature, solve_transposed};
+use crate::optimise::{climb, curvature};
 use crate::problem::{BatchError, FreeRows, Problem};
 use crate::random::Stream;
 use crate::space::ModelSpace;
+use crate::triangular::{cholesky, lower_half, solve_transposed};
 
 /// How often a chain looks for a place to start from.
 const ATTEMPTS: usize = 20;
@@ -54,9 +55,9 @@ impl<P: Problem> Lane<'_, P> {
             return Err(error);
         }
         let (Some(peak), Some(curved)) = (peak, curved) else { return Ok(false) };
-        let mut factor = curved.clone();
+        let mut factor = lower_half(&curved, peak.point.len());
         let mut around = peak.point.clone();
-        if cholesky(&mut factor, around.len()) {
+        if cholesky(&mut factor, around.len()).is_ok() {
             around.iter_mut().for_each(|z| *z = walker.stream.normal());
             solve_transposed(&factor, &mut around);
             around.iter_mut().zip(&peak.point).for_each(|(z, peak)| *z = peak + SPREAD * *z);

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use super::settings::Pseudo;
-use crate::optimise::cholesky;
+use crate::triangular::cholesky;
 
 /// Acceptance rate of random-walk steps that is aimed at.
 const GOAL: f64 = 0.3;
@@ -99,20 +99,17 @@ impl Tuning {
         self.log_step.exp() * LENGTH / (dim.max(1) as f64).sqrt()
     }
 
-    /// Cholesky's factor of the precision of a model, row-major. Where what was learned does not fit together, coordinates
+    /// Cholesky's factor of the precision of a model, packed. Where what was learned does not fit together, coordinates
     /// are taken to have less to do with each other.
     pub(super) fn factor(&self, active: &[u32], to: &mut Vec<f64>) {
         let size = active.len();
         for share in [1.0, 0.8, 0.4, 0.0] {
             to.clear();
-            to.resize(size * size, 0.0);
             for (i, &a) in active.iter().enumerate() {
-                for (j, &b) in active[..i].iter().enumerate() {
-                    to[i * size + j] = share * self.precision.get(a as usize, b as usize);
-                }
-                to[i * size + i] = self.precision.get(a as usize, a as usize);
+                to.extend(active[..i].iter().map(|&b| share * self.precision.get(a as usize, b as usize)));
+                to.push(self.precision.get(a as usize, a as usize));
             }
-            if cholesky(to, size) {
+            if cholesky(to, size).is_ok() {
                 return;
             }
         }

@@ -13,7 +13,7 @@ use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
 use crate::problem::Problem;
 use crate::space::Model;
-use crate::stats::{self, Estimate, Smoothed, Stratum};
+use crate::stats::{self, Estimate, EstimateError, Smoothed, Stratum};
 
 /// Settings of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,23 @@ pub struct Check {
     /// Their smoothed log weights: contributions to the evidence.
     #[serde(skip)]
     pub log_weights: Vec<f64>,
+    /// What each draw counts under q; they sum to 1.
+    #[serde(skip)]
+    pub q_weights: Vec<f64>,
+    /// Where each stratum ends.
+    #[serde(skip)]
+    ends: Vec<usize>,
+    #[serde(skip)]
+    tails: Vec<Smoothed>,
+}
+
+impl Check {
+    /// The corrected mean of a function of the draws, with its standard error. The function is asked for each draw of
+    /// positive weight, by its place among the draws.
+    pub fn mean(&self, f: impl Fn(usize) -> f64) -> Result<Estimate, EstimateError> {
+        let start = |stratum: usize| if stratum == 0 { 0 } else { self.ends[stratum - 1] };
+        stats::ratio(&split(&self.log_weights, &self.ends, &self.tails), |stratum, draw| f(start(stratum) + draw))
+    }
 }
 
 /// Draws from the posterior and weighs the draws against the problem's density.
@@ -103,6 +120,7 @@ pub fn check<P: Problem, E: Engine>(
     let grouped = Groups::new(posterior, &draws, &words, &ends);
     let correction = grouped.correct(posterior, &draws, &strata, &tails, settings.leading)?;
     let threshold = stats::threshold(draws.len());
+    let q_weights = q_weights(&words, &ends);
     Ok(Check {
         khat,
         threshold,
@@ -114,7 +132,23 @@ pub fn check<P: Problem, E: Engine>(
         undefined,
         draws,
         log_weights,
+        q_weights,
+        ends,
+        tails,
     })
+}
+
+/// The probability of each stratum under q, shared by its draws.
+fn q_weights(words: &[(Option<Model>, f64)], ends: &[usize]) -> Vec<f64> {
+    let mut weights = Vec::with_capacity(ends.last().copied().unwrap_or(0));
+    for (&end, (_, q)) in ends.iter().zip(words) {
+        let share = q / (end - weights.len()).max(1) as f64;
+        weights.resize(end, share);
+    }
+    // A stratum that got no draw leaves its probability to the others.
+    let total: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|weight| *weight /= total);
+    weights
 }
 
 /// Smooths the weights of each stratum, which estimates a number of its own.

@@ -103,7 +103,7 @@ impl Coordinates<'_> {
     }
 
     /// θ becomes v; returns `log |det ∂θ/∂v|`. Outside the support of θ neither is finite.
-    pub(super) fn from_natural(&self, natural: &[f64], v: &mut [f64]) -> f64 {
+    pub(super) fn to_flow(&self, natural: &[f64], v: &mut [f64]) -> f64 {
         let constrained = match self.constraints {
             None => {
                 v.copy_from_slice(natural);
@@ -113,7 +113,7 @@ impl Coordinates<'_> {
         };
         constrained
             + self.frame.map_or(0.0, |frame| {
-                frame.from_free(v);
+                frame.to_frame(v);
                 frame.log_jacobian()
             })
     }
@@ -156,7 +156,7 @@ mod tests {
             let (mut free, mut natural) = (v.to_vec(), vec![0.0; 3]);
             let log_jacobian = coordinates.to_natural(&mut free, &mut natural);
             let mut back = [0.0; 3];
-            assert!((coordinates.from_natural(&natural, &mut back) - log_jacobian).abs() < 1e-12);
+            assert!((coordinates.to_flow(&natural, &mut back) - log_jacobian).abs() < 1e-12);
             assert!(v.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-12), "{back:?}");
             let by_natural: Vec<f64> =
                 natural.iter().enumerate().map(|(i, x)| (i + 1) as f64 * (x * (i + 1) as f64).cos()).collect();

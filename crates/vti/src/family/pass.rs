@@ -294,7 +294,7 @@ impl<E: Engine> Pass<E> {
         if natural.len() != dim {
             return Err(dim);
         }
-        Ok(coordinates.from_natural(natural, &mut self.theta[place]))
+        Ok(coordinates.to_flow(natural, &mut self.theta[place]))
     }
 }
 

@@ -7,7 +7,7 @@ mod schedule;
 use serde::{Deserialize, Serialize};
 
 pub use adamw::{AdamW, AdamWSettings, SettingError};
-pub(crate) use peak::{cholesky, climb, curvature, solve_transposed};
+pub(crate) use peak::{climb, curvature};
 pub use schedule::Schedule;
 
 use crate::engine::Engine;

@@ -101,38 +101,6 @@ pub(crate) fn curvature(point: &[f64], mut f: impl FnMut(&[f64], &mut [f64]) -> 
     matrix
 }
 
-/// Replaces the lower triangle of a symmetric matrix by L with LLᵀ equal to it; false where it is not positive definite.
-pub(crate) fn cholesky(matrix: &mut [f64], size: usize) -> bool {
-    for i in 0..size {
-        for j in 0..=i {
-            let (above, below) = matrix.split_at(i * size);
-            let row = &below[..size];
-            let known = if i == j { dot(&row[..j], &row[..j]) } else { dot(&row[..j], &above[j * size..][..j]) };
-            let rest = matrix[i * size + j] - known;
-            if i > j {
-                matrix[i * size + j] = rest / matrix[j * size + j];
-            } else if rest > 1e-10 * matrix[i * size + i] && rest.is_finite() {
-                matrix[i * size + i] = rest.sqrt();
-            } else {
-                return false;
-            }
-        }
-    }
-    true
-}
-
-/// Replaces x by L⁻ᵀ x: standard normal numbers become normal ones with precision LLᵀ.
-pub(crate) fn solve_transposed(factor: &[f64], x: &mut [f64]) {
-    let size = x.len();
-    for i in (0..size).rev() {
-        let value = x[i] / factor[i * size + i];
-        x[i] = value;
-        for (x, l) in x[..i].iter_mut().zip(&factor[i * size..]) {
-            *x -= l * value;
-        }
-    }
-}
-
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
@@ -167,19 +135,5 @@ mod tests {
         for (found, expected) in found.iter().zip([802.0, -400.0, -400.0, 200.0]) {
             assert!((found - expected).abs() < 1e-4, "{found} {expected}");
         }
-    }
-
-    #[test]
-    fn factors_give_the_matrix_back() {
-        let matrix = [4.0, 2.0, 0.6, 2.0, 5.0, 1.0, 0.6, 1.0, 3.0];
-        let mut factor = matrix;
-        assert!(cholesky(&mut factor, 3));
-        // x = L⁻ᵀ z, so xᵀ A x = zᵀ z.
-        let mut x = [0.3, -1.1, 0.7];
-        let length = dot(&x, &x);
-        solve_transposed(&factor, &mut x);
-        let form: f64 = (0..3).map(|i| x[i] * dot(&matrix[i * 3..][..3], &x)).sum();
-        assert!((form - length).abs() < 1e-12);
-        assert!(!cholesky(&mut [1.0, 2.0, 2.0, 1.0], 2));
     }
 }

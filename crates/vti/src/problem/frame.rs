@@ -65,7 +65,7 @@ impl Frame {
     }
 
     /// From u to v, in place.
-    pub fn from_free(&self, u: &mut [f64]) {
+    pub fn to_frame(&self, u: &mut [f64]) {
         u.iter_mut().zip(&self.location).for_each(|(x, a)| *x -= a);
         multiply_transposed(&self.factor, u);
     }

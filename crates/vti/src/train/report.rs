@@ -107,6 +107,11 @@ pub enum Stop {
 
 /// Sees each step, and may stop the run.
 pub trait Observer {
+    /// Called before [`Observer::step`] with the models the step drew: words of `width` symbols, row-major.
+    fn models(&mut self, words: &[u16], width: usize) {
+        let _ = (words, width);
+    }
+
     /// Called after each step.
     fn step(&mut self, report: &StepReport) -> ControlFlow<()>;
 }

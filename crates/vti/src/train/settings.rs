@@ -187,7 +187,7 @@ impl Default for TrainSettings {
         Self {
             seed: 1,
             batch: 1024,
-            steps: 3000,
+            steps: 5000,
             time_limit: None,
             plateau: None,
             optimiser: OptimiserSettings::Adamw(AdamWSettings { clip_norm: Some(5.0), ..AdamWSettings::default() }),

@@ -206,6 +206,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             report.seconds = self.seconds;
             // First of all: a run that is interrupted here must remember this step.
             let plateau = self.observe_plateau(&report);
+            observer.models(&self.pass.words, self.family.space().arities().len());
             if observer.step(&report).is_break() {
                 break Stop::Observer;
             }

@@ -95,7 +95,7 @@ fn halds_data_give_the_known_answers() {
     };
     let table = Table { response_name: "y".into(), response: columns[4].to_vec(), terms: (0..4).map(term).collect() };
     let selection = selection(&table, Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
-    let settings = RjmcmcSettings { sweeps: 30_000, burn_in: 4_000, ..Default::default() };
+    let settings = RjmcmcSettings { sweeps: 30_000, burn_in: 4_000, thin: 10, ..Default::default() };
     let chains = rjmcmc(&selection, &engine(), &settings, &mut go_on).unwrap();
     for (found, known) in chains.inclusion.iter().zip([0.899_812, 0.636_125, 0.339_798, 0.563_684]) {
         assert_near("inclusion", found.probability, known);

@@ -1,7 +1,7 @@
 //! Values: both directions, log-determinants, densities.
 
-use vti::engine::Real;
 use vti::engine::cpu::simd::Instructions;
+use vti::engine::{CpuEngine, Engine, Real};
 use vti::random::{Purpose, Stream};
 
 use crate::cases::{Case, Setup, table};
@@ -10,7 +10,10 @@ use crate::{ROWS, for_all, max_error, slow};
 /// The fast flow computes what the obvious one does, with every instruction set.
 #[test]
 fn forward_agrees_with_the_obvious_implementation() {
-    fn law<T: Real>(case: &Case, seed: u64, tolerance: f64) {
+    fn law<T: Real>(case: &Case, seed: u64, tolerance: f64)
+    where
+        CpuEngine<T>: Engine<Real = T>,
+    {
         for instructions in Instructions::available() {
             let setup = Setup::<T>::new(case, ROWS, seed).with_instructions(instructions);
             let (theta, log_det) = setup.forward(&setup.batch, &setup.z);
@@ -41,7 +44,10 @@ fn forward_agrees_with_the_obvious_implementation() {
 /// inverse ∘ forward = identity, and both directions report the same log-determinant.
 #[test]
 fn inverse_undoes_forward() {
-    fn law<T: Real>(case: &Case, seed: u64, tolerance: f64) {
+    fn law<T: Real>(case: &Case, seed: u64, tolerance: f64)
+    where
+        CpuEngine<T>: Engine<Real = T>,
+    {
         // As usual and, where only splines act, far out in their tails. Affine layers are ill-conditioned there, and
         // conditioners with inputs that large are too for single precision.
         let tails = case.has_only_splines() && T::NAME == "f64";

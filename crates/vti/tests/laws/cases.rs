@@ -135,7 +135,10 @@ fn round<T: Real>(x: f64) -> T {
     T::from_f64(f64::from(x as f32))
 }
 
-impl<T: Real> Setup<T> {
+impl<T: Real> Setup<T>
+where
+    CpuEngine<T>: Engine<Real = T>,
+{
     pub fn new(case: &Case, rows: usize, seed: u64) -> Self {
         Self::with_contexts(case, rows, seed, 7, |stream, count, _| stream.below(count) as u32)
     }

@@ -1,6 +1,6 @@
 //! The paper's Lemma 1, Proposition 1 and Corollary 1.
 
-use vti::engine::Real;
+use vti::engine::{CpuEngine, Engine, Real};
 use vti::flow::Passes;
 use vti::random::{Purpose, Stream};
 
@@ -11,7 +11,10 @@ use crate::{ROWS, for_all, slow};
 /// Lemma 1: auxiliary coordinates come out as they went in, bit for bit.
 #[test]
 fn lemma_1_auxiliary_coordinates_are_untouched() {
-    fn law<T: Real>(case: &Case, seed: u64) {
+    fn law<T: Real>(case: &Case, seed: u64)
+    where
+        CpuEngine<T>: Engine<Real = T>,
+    {
         let setup = Setup::<T>::new(case, ROWS, seed);
         let (theta, _) = setup.forward(&setup.batch, &setup.z);
         let d = setup.max_dim();

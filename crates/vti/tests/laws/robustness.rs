@@ -23,7 +23,10 @@ fn reported<T: Real>(case: &Case, result: Result<(), FlowError>, values: &[T], l
 /// Extreme inputs and saturated conditioners stay finite or are reported, and never spoil other rows.
 #[test]
 fn extremes_stay_finite_or_are_reported() {
-    fn law<T: Real>(case: &Case, seed: u64) {
+    fn law<T: Real>(case: &Case, seed: u64)
+    where
+        CpuEngine<T>: Engine<Real = T>,
+    {
         for scale in [1.0, 1e3] {
             let mut setup = Setup::<T>::new(case, ROWS, seed);
             setup.parameters.iter_mut().for_each(|p| *p *= T::from_f64(scale));
@@ -73,7 +76,10 @@ fn extremes_stay_finite_or_are_reported() {
 /// Forward, backward and update give the same bits on one thread and on two.
 #[test]
 fn threads_do_not_change_a_bit() {
-    fn train<T: Real>(case: &Case, rows: usize, threads: usize) -> Vec<u64> {
+    fn train<T: Real>(case: &Case, rows: usize, threads: usize) -> Vec<u64>
+    where
+        CpuEngine<T>: Engine<Real = T>,
+    {
         let mut setup = Setup::<T>::new(case, rows, 3);
         setup.engine = CpuEngine::new(threads).unwrap();
         let engine = &setup.engine;

@@ -8,7 +8,7 @@ mod losses;
 
 use std::path::PathBuf;
 
-use vti::engine::{CpuEngine, Real};
+use vti::engine::{CpuEngine, Engine, Real};
 use vti::family::{FamilySettings, FlowKind};
 use vti::models::{
     AutoregressiveSettings, Baseline, CategoricalSettings, Covariance, LearningSettings, ModelsSettings,
@@ -59,7 +59,10 @@ pub(crate) fn settings() -> TrainSettings {
 }
 
 /// All that a posterior can say, as bits.
-pub(crate) fn bits<P: Problem, T: Real>(posterior: &mut Posterior<'_, P, CpuEngine<T>>) -> Vec<u64> {
+pub(crate) fn bits<P: Problem, T: Real>(posterior: &mut Posterior<'_, P, CpuEngine<T>>) -> Vec<u64>
+where
+    CpuEngine<T>: Engine<Real = T>,
+{
     let draws = posterior.draw(100, 3).unwrap();
     let probabilities = posterior.model_probabilities(1).unwrap();
     let numbers = draws.theta.iter().chain(&draws.log_q).copied();

@@ -6,6 +6,7 @@ use vti::family::{ContextSettings, FamilySettings};
 use vti::models::{AutoregressiveSettings, ModelsSettings};
 use vti::problem::{self, Constraint, Constraints, Problem};
 use vti::space::{Catalogue, Dags, Model, ModelSpace, Subsets};
+use vti::train::{Silent, TemperSettings, TrainSettings, Trainer};
 
 use crate::problems::{Gaussians, normalise};
 use crate::{affine, assert_corrected, check_with, distance, distributions, train};
@@ -239,7 +240,10 @@ fn undefined_densities_and_forbidden_words_do_not_stop_a_refinement() {
     });
     let engine = CpuEngine::<f32>::new(2).unwrap();
     let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
-    let mut posterior = train(&problem, &engine, &family, 300, 256);
+    // A flat target would spread to where it is undefined.
+    let settings = TrainSettings { steps: 300, batch: 256, temper: TemperSettings::NONE, ..TrainSettings::default() };
+    let trainer = Trainer::new(&problem, &engine, &family, &settings).unwrap();
+    let mut posterior = trainer.run(&mut Silent).unwrap().posterior;
     let check = check_with(&mut posterior, 5000);
     assert!(check.undefined > 0 && check.elbo.value.is_finite());
     let refined = refine(&mut posterior, &RefineSettings { iterations: 100, ..RefineSettings::default() }).unwrap();

@@ -73,6 +73,11 @@ impl Enumeration {
         fits.then(|| model.iter().fold(0, |number, &bit| number << 1 | usize::from(bit)))
     }
 
+    /// The posterior probability of a model, if it has as many bits as there are terms.
+    pub fn probability(&self, model: &[u16]) -> Option<f64> {
+        self.number(model).map(|number| self.probabilities[number])
+    }
+
     /// Numbers of the models, most probable first.
     pub fn ranking(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.probabilities.len()).collect();

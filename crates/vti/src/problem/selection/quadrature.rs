@@ -10,10 +10,11 @@ use std::collections::HashSet;
 
 use super::exact::ExactError;
 use super::{CoefficientPrior, Selection};
-use crate::optimise::{cholesky, climb, curvature, solve_transposed};
+use crate::optimise::{climb, curvature};
 use crate::problem::{BatchError, FreeRows, Problem};
 use crate::random::{Purpose, Stream};
 use crate::space::ModelSpace;
+use crate::triangular::{cholesky, log_diagonal, lower_half, multiply_transposed, solve_transposed};
 
 /// How far a quadrature may go.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -191,10 +192,11 @@ impl Frame {
         if let Some(error) = failure {
             return Err(error);
         }
-        let (Some(highest), Some(mut factor)) = (peaks.first(), curved) else { return Ok(None) };
-        if !cholesky(&mut factor, dim) {
+        let (Some(highest), Some(curved)) = (peaks.first(), curved) else { return Ok(None) };
+        let mut factor = lower_half(&curved, dim);
+        if cholesky(&mut factor, dim).is_err() {
             // Flat somewhere: any scale will do, the lattice follows the density.
-            factor = (0..dim * dim).map(|place| if place % (dim + 1) == 0 { 1.0 } else { 0.0 }).collect();
+            factor = (0..dim).flat_map(|i| (0..=i).map(move |j| f64::from(u8::from(i == j)))).collect();
         }
         let axis = |i: usize| {
             let mut axis = vec![0.0; dim];
@@ -202,11 +204,12 @@ impl Frame {
             solve_transposed(&factor, &mut axis);
             axis
         };
-        let log_volume = -(0..dim).map(|i| factor[i * dim + i].ln()).sum::<f64>();
+        let log_volume = -log_diagonal(&factor, dim);
         // x = Lᵀ (u − peak).
         let place = |point: &[f64]| {
-            let off: Vec<f64> = point.iter().zip(&highest.point).map(|(u, peak)| u - peak).collect();
-            (0..dim).map(|i| (i..dim).map(|j| factor[j * dim + i] * off[j]).sum()).collect::<Vec<f64>>()
+            let mut off: Vec<f64> = point.iter().zip(&highest.point).map(|(u, peak)| u - peak).collect();
+            multiply_transposed(&factor, &mut off);
+            off
         };
         let near = |value: f64| value > highest.value - NEGLIGIBLE;
         let peaks = peaks.iter().filter(|peak| near(peak.value)).map(|peak| place(&peak.point)).collect();

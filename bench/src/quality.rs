@@ -1,0 +1,260 @@
+//! How good answers are with default settings, and what they cost: variable selection on real and simulated data.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use vti::baseline::{Pseudo, RjmcmcSettings, rjmcmc};
+use vti::check::{CheckSettings, check};
+use vti::engine::CpuEngine;
+use vti::family::FamilySettings;
+use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
+use vti::problem::selection::{
+    CoefficientPrior, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise, Table, Term, log_evidences,
+};
+use vti::train::{Silent, TrainSettings, Trainer};
+
+use crate::Options;
+use crate::report::{Line, Report};
+
+/// Seeds that results are averaged over.
+const SEEDS: u64 = 3;
+
+/// Runs everything.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let notes = vec![
+        format!(
+            "Default settings, {} threads, f32; means over {SEEDS} seeds (the scale example: one). Inclusion probabilities: the \
+             largest error over all covariates.",
+            options.threads
+        ),
+        "Robust: data/robust_high_8.csv with α = 0.526316, σ = (1, 10), N(0, 1.5²) and 128 models. KL is that of q from \
+         the posterior of models and parameters, −154.228 (by tempered sequential Monte Carlo, ± 0.03) minus the bound; \
+         probabilities are compared with those of long reversible jump chains (64 of 200,000 sweeps)."
+            .into(),
+    ];
+    let mut report = Report::new("quality", options, notes);
+    let engine = CpuEngine::<f32>::new(options.threads)?;
+    let seeds = if options.quick { 1 } else { SEEDS };
+    for (case, data, response) in [
+        ("hald", include_str!("../../data/hald.csv"), "y"),
+        ("prostate", include_str!("../../data/prostate.csv"), "lpsa"),
+    ] {
+        if options.wants(case) {
+            conjugate(&mut report, &engine, case, &table(data, response)?, seeds)?;
+        }
+    }
+    if options.wants("robust") {
+        robust(&mut report, &engine, seeds)?;
+    }
+    if options.wants("scale") {
+        scale(&mut report, &engine, options.quick)?;
+    }
+    report.save(options)
+}
+
+/// A mean of several figures, with the largest of them in words.
+struct Figures(Vec<f64>);
+
+impl Figures {
+    fn line(&self, case: &str, what: &str, unit: &'static str, target: &str) -> Line {
+        let worst = self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mean = self.0.iter().sum::<f64>() / self.0.len() as f64;
+        Line::figure(case, &format!("{what} (largest {worst:.3})"), mean, unit, target)
+    }
+}
+
+/// A table whose evidences are known in closed form, with the g-prior.
+fn conjugate(report: &mut Report, engine: &CpuEngine<f32>, case: &str, table: &Table, seeds: u64) -> Result<()> {
+    let selection = Selection::new(table, Standardise::Full, &SelectionSettings::default())?;
+    let exact = inclusion_of(&log_evidences(&selection, engine)?, table.terms.len());
+    let (mut q, mut corrected, mut khat, mut seconds) = (vec![], vec![], vec![], vec![]);
+    for seed in 1..=seeds {
+        let settings = TrainSettings { seed, ..TrainSettings::default() };
+        let found = answer(&selection, engine, &settings)?;
+        let worst = |found: &[f64]| exact.iter().zip(found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        q.push(worst(&found.inclusion(|model| model.0)));
+        corrected.push(worst(&found.inclusion(|model| model.1)));
+        khat.push(found.khat);
+        seconds.push(found.seconds);
+    }
+    report.push(Figures(q).line(case, "error of inclusion probabilities, q", "", "≤ 0.02"))?;
+    report.push(Figures(corrected).line(case, "error of inclusion probabilities, corrected", "", "≤ 0.005"))?;
+    report.push(Figures(khat).line(case, "k̂", "", ""))?;
+    report.push(Figures(seconds).line(case, "training and check", "s", ""))
+}
+
+/// What a run found.
+struct Answer {
+    words: Vec<Vec<u16>>,
+    /// q and corrected probability of each word.
+    probabilities: Vec<(f64, f64)>,
+    elbo: f64,
+    khat: f64,
+    seconds: f64,
+    steps: u64,
+}
+
+impl Answer {
+    fn inclusion(&self, which: impl Fn(&(f64, f64)) -> f64) -> Vec<f64> {
+        let terms = self.words.first().map_or(0, Vec::len);
+        let pairs = || self.words.iter().zip(&self.probabilities);
+        let one = |term: usize| pairs().filter(|(word, _)| word[term] == 1).map(|(_, p)| which(p)).sum();
+        (0..terms).map(one).collect()
+    }
+}
+
+fn answer(selection: &Selection, engine: &CpuEngine<f32>, settings: &TrainSettings) -> Result<Answer> {
+    let start = Instant::now();
+    let trainer = Trainer::new(selection, engine, &FamilySettings::default(), settings)?;
+    let mut fit = trainer.run(&mut Silent)?;
+    let check = check(&mut fit.posterior, &CheckSettings::default())?;
+    let seconds = start.elapsed().as_secs_f64();
+    let models = &check.correction.models;
+    Ok(Answer {
+        words: models.iter().map(|model| model.model.to_vec()).collect(),
+        probabilities: models.iter().map(|model| (model.q, model.corrected.value)).collect(),
+        elbo: fit.posterior.elbo(100_000)?.value,
+        khat: check.khat.unwrap_or(f64::NAN),
+        seconds,
+        steps: fit.steps,
+    })
+}
+
+/// The exact log evidence of the robust example.
+const ROBUST_LOG_EVIDENCE: f64 = -154.228;
+
+/// The robust example.
+fn robust(report: &mut Report, engine: &CpuEngine<f32>, seeds: u64) -> Result<()> {
+    let case = "robust";
+    let settings = SelectionSettings {
+        likelihood: Likelihood::Robust { alpha: 0.526316, sigma1: 1.0, sigma2: 10.0 },
+        prior: CoefficientPrior::Normal { scale: 1.5 },
+        model_prior: ModelPrior::Uniform {},
+    };
+    let table = table(include_str!("../../data/robust_high_8.csv"), "y")?;
+    let selection = Selection::new(&table, Standardise::Raw, &settings)?;
+    let exact = reference(&selection, engine)?;
+    let (mut kl, mut q, mut corrected, mut khat, mut seconds, mut steps) =
+        (vec![], vec![], vec![], vec![], vec![], vec![]);
+    for seed in 1..=seeds {
+        let found = answer(&selection, engine, &TrainSettings { seed, ..TrainSettings::default() })?;
+        kl.push(ROBUST_LOG_EVIDENCE - found.elbo);
+        let distance = |which: fn(&(f64, f64)) -> f64| {
+            let own = |word: &Vec<u16>| found.words.iter().position(|other| other == word);
+            let found = |word| own(word).map_or(0.0, |place| which(&found.probabilities[place]));
+            0.5 * exact.iter().map(|(word, exact)| (exact - found(word)).abs()).sum::<f64>()
+        };
+        q.push(distance(|p| p.0));
+        corrected.push(distance(|p| p.1));
+        khat.push(found.khat);
+        seconds.push(found.seconds);
+        steps.push(found.steps as f64);
+    }
+    report.push(Figures(kl).line(case, "KL of q from the posterior", "nats", "≤ 0.15"))?;
+    report.push(Figures(q).line(case, "total variation of model probabilities, q", "", "≤ 0.08"))?;
+    report.push(Figures(corrected).line(case, "total variation of model probabilities, corrected", "", "≤ 0.03"))?;
+    report.push(Figures(khat).line(case, "k̂", "", "< 0.7"))?;
+    report.push(Figures(seconds).line(case, "training and check", "s", "≤ 60"))?;
+    report.push(Figures(steps).line(case, "steps", "", ""))
+}
+
+/// Model probabilities by long chains.
+fn reference(selection: &Selection, engine: &CpuEngine<f32>) -> Result<Vec<(Vec<u16>, f64)>> {
+    let settings = RjmcmcSettings {
+        chains: 64,
+        sweeps: 200_000,
+        burn_in: 10_000,
+        thin: 20,
+        pseudo: Pseudo::of_selection(selection),
+        ..RjmcmcSettings::default()
+    };
+    let chains = rjmcmc(selection, engine, &settings, &mut |_| std::ops::ControlFlow::Continue(()))?;
+    if chains.rhat > 1.01 {
+        bail!("the reference chains did not mix: {}", chains.verdict.text);
+    }
+    Ok(chains.models.iter().map(|model| (model.model.to_vec(), model.probability.value)).collect())
+}
+
+/// 200 covariates, ten of them relevant; then what a step costs as models grow.
+fn scale(report: &mut Report, engine: &CpuEngine<f32>, quick: bool) -> Result<()> {
+    let simulated = correlated(&CorrelatedSettings::default())?;
+    let selection = Selection::new(&simulated.table, Standardise::Full, &SelectionSettings::default())?;
+    let mut settings = TrainSettings::default();
+    if quick {
+        settings.steps /= 10;
+    }
+    let found = answer(&selection, engine, &settings)?;
+    let included = found.inclusion(|model| model.1);
+    let pick = |relevant: bool| included.iter().zip(&simulated.relevant).filter(move |(_, is)| **is == relevant);
+    let least = pick(true).map(|(p, _)| *p).fold(f64::INFINITY, f64::min);
+    let most = pick(false).map(|(p, _)| *p).fold(0.0, f64::max);
+    let mean = pick(false).map(|(p, _)| *p).sum::<f64>() / pick(false).count() as f64;
+    let line = |what: &str, value, unit, target: &str| Line::figure("scale-200", what, value, unit, target);
+    report.push(line(
+        "smallest inclusion probability of the 10 relevant covariates, corrected",
+        least,
+        "",
+        "near 1",
+    ))?;
+    report.push(line("largest of the 190 others", most, "", ""))?;
+    report.push(line("mean of the 190 others", mean, "", "near 0"))?;
+    report.push(line("k̂", found.khat, "", ""))?;
+    report.push(line("training and check", found.seconds, "s", "minutes"))?;
+    if let Some(peak) = peak_memory() {
+        report.push(line("peak memory of the process", peak, "MB", "< 2000"))?;
+    }
+    for share in [0.05, 0.1, 0.2, 0.4, 0.8] {
+        let model_prior = ModelPrior::Bernoulli { p: share };
+        let settings = SelectionSettings { model_prior, ..SelectionSettings::default() };
+        let selection = Selection::new(&simulated.table, Standardise::Full, &settings)?;
+        let mut trainer = Trainer::new(&selection, engine, &FamilySettings::default(), &TrainSettings::default())?;
+        trainer.step()?;
+        let start = Instant::now();
+        const STEPS: u32 = 10;
+        for _ in 0..STEPS {
+            trainer.step()?;
+        }
+        let time = start.elapsed().as_secs_f64() * 1e3 / f64::from(STEPS);
+        let active = 2.0 + share * simulated.relevant.len() as f64;
+        report.push(line(&format!("step with {active:.0} of 202 coordinates active"), time, "ms", ""))?;
+        report.push(line(&format!("the same per active coordinate ({active:.0})"), time / active, "ms", "steady"))?;
+    }
+    Ok(())
+}
+
+/// The most memory this process ever held, in megabytes, where the system says.
+fn peak_memory() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1e3)
+}
+
+/// Inclusion probabilities under uniform model priors; the highest bit of a number is the first term.
+fn inclusion_of(log_evidences: &[f64], terms: usize) -> Vec<f64> {
+    let top = log_evidences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = log_evidences.iter().map(|l| (l - top).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let bit = |number: usize, term: usize| number >> (terms - 1 - term) & 1 == 1;
+    let one = |term| weights.iter().enumerate().filter(|(n, _)| bit(*n, term)).map(|(_, w)| w).sum::<f64>() / total;
+    (0..terms).map(one).collect()
+}
+
+/// A table of numbers from its text.
+fn table(text: &str, response: &str) -> Result<Table> {
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().context("an empty table")?.split(',').collect();
+    let rows: Vec<Vec<f64>> = lines
+        .map(|line| line.split(',').map(str::parse).collect())
+        .collect::<Result<_, _>>()
+        .context("not a number")?;
+    let column = |place: usize| rows.iter().map(|row| row[place]).collect::<Vec<f64>>();
+    let place = names.iter().position(|name| *name == response).context("no such response")?;
+    let others = (0..names.len()).filter(|&other| other != place);
+    let term = |other: usize| Term {
+        name: names[other].into(),
+        columns: vec![names[other].into()],
+        values: column(other),
+        always: false,
+    };
+    Ok(Table { response_name: response.into(), response: column(place), terms: others.map(term).collect() })
+}

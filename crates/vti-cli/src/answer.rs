@@ -1,0 +1,215 @@
+//! From a check, and chains where there were any, to the answer in the units of the data.
+
+use vti::check::{Check, ModelCorrection, Refined, VerdictKind};
+use vti::engine::Engine;
+use vti::posterior::Posterior;
+use vti::problem::selection::{Enumeration, Selection};
+use vti::stats::{Estimate, standard_error};
+
+use crate::samples::{Samples, bits, quantiles};
+use crate::summary::{
+    Bound, ChainsSummary, Coefficient, Distances, Evidence, ExactSummary, Inclusion, Method, ModelSummary, Ordered,
+    VerdictSummary, VerdictWord,
+};
+
+/// The most models that are listed in a summary.
+const MOST_MODELS: usize = 1000;
+
+/// Chains, and how many there are.
+#[derive(Debug)]
+pub(crate) struct ChainsAnswer {
+    pub(crate) refined: Refined,
+    pub(crate) chains: usize,
+}
+
+/// What was found out, before it is summarised.
+pub(crate) struct Answer<'a> {
+    pub(crate) selection: &'a Selection,
+    pub(crate) check: &'a Check,
+    pub(crate) chains: Option<&'a ChainsAnswer>,
+    pub(crate) exact: Option<&'a Enumeration>,
+    /// Draws of the check, where they are not those of the corrected answer.
+    q_samples: Option<Samples>,
+    /// Draws of the corrected answer.
+    pub(crate) samples: Samples,
+}
+
+impl<'a> Answer<'a> {
+    pub(crate) fn new<E: Engine>(
+        posterior: &Posterior<'a, Selection, E>,
+        check: &'a Check,
+        chains: Option<&'a ChainsAnswer>,
+        exact: Option<&'a Enumeration>,
+    ) -> Self {
+        let checked = Samples::new(posterior, &check.draws, check.log_weights.clone());
+        let (samples, q_samples) = match chains {
+            Some(ChainsAnswer { refined, .. }) => {
+                let equal = -(refined.draws.len() as f64).ln();
+                let samples = Samples::new(posterior, &refined.draws, vec![equal; refined.draws.len()]);
+                (samples, Some(checked))
+            }
+            None => (checked, None),
+        };
+        Self { selection: posterior.problem(), check, chains, exact, q_samples, samples }
+    }
+
+    fn q_samples(&self) -> &Samples {
+        self.q_samples.as_ref().unwrap_or(&self.samples)
+    }
+
+    pub(crate) fn method(&self) -> Method {
+        if self.chains.is_some() { Method::Chains } else { Method::Weights }
+    }
+
+    /// The corrected mean of a function of the draws.
+    fn corrected(&self, f: impl Fn(usize) -> f64) -> Estimate {
+        match self.chains {
+            // There is a weight, or the check would have failed, and coefficients are finite.
+            None => self.check.mean(f).unwrap_or(Estimate { value: f64::NAN, se: f64::NAN }),
+            Some(ChainsAnswer { chains, .. }) => {
+                // All chains, draw after draw.
+                let traces: Vec<Vec<f64>> =
+                    (0..*chains).map(|chain| (chain..self.samples.len()).step_by(*chains).map(&f).collect()).collect();
+                let traces: Vec<&[f64]> = traces.iter().map(Vec::as_slice).collect();
+                let value = traces.iter().flat_map(|trace| trace.iter()).sum::<f64>() / self.samples.len() as f64;
+                Estimate { value, se: standard_error(&traces).unwrap_or(0.0) }
+            }
+        }
+    }
+
+    /// The mean of a function of the draws under q.
+    fn under_q(&self, f: impl Fn(usize) -> f64) -> f64 {
+        self.check.q_weights.iter().enumerate().map(|(row, weight)| weight * f(row)).sum()
+    }
+
+    pub(crate) fn inclusion(&self) -> Ordered<Inclusion> {
+        let terms = self.selection.design().terms().iter().enumerate().map(|(term, (name, _))| {
+            let is_in = |samples: &Samples| {
+                let models: Vec<f64> = samples
+                    .models
+                    .iter()
+                    .map(|model| f64::from(u8::from(model.word.as_bytes()[term] == b'1')))
+                    .collect();
+                samples.model.iter().map(|&model| models[model]).collect::<Vec<f64>>()
+            };
+            let (of_q, of_corrected) = (is_in(self.q_samples()), is_in(&self.samples));
+            let corrected = self.corrected(|row| of_corrected[row]);
+            let inclusion = Inclusion {
+                q: self.under_q(|row| of_q[row]).clamp(0.0, 1.0),
+                corrected: corrected.value.clamp(0.0, 1.0),
+                se: corrected.se,
+                exact: self.exact.map(|exact| exact.inclusion[term].clamp(0.0, 1.0)),
+            };
+            (name.clone(), inclusion)
+        });
+        Ordered(terms.collect())
+    }
+
+    pub(crate) fn coefficients(&self) -> Ordered<Coefficient> {
+        let weights = self.samples.weights();
+        let parameters = self.samples.names.iter().enumerate().map(|(parameter, name)| {
+            let value = |samples: &Samples, row| samples.value(row, parameter).unwrap_or(0.0);
+            let corrected = self.corrected(|row| value(&self.samples, row));
+            let mut pairs: Vec<(f64, f64)> =
+                weights.iter().enumerate().map(|(row, &weight)| (value(&self.samples, row), weight)).collect();
+            let variance: f64 = pairs.iter().map(|(x, weight)| weight * (x - corrected.value).powi(2)).sum();
+            let coefficient = Coefficient {
+                q: self.under_q(|row| value(self.q_samples(), row)),
+                corrected: corrected.value,
+                se: corrected.se,
+                sd: variance.sqrt(),
+                interval: quantiles(&mut pairs, [0.025, 0.975]),
+            };
+            (name.clone(), coefficient)
+        });
+        Ordered(parameters.collect())
+    }
+
+    pub(crate) fn models(&self) -> Vec<ModelSummary> {
+        self.corrections().iter().take(MOST_MODELS).map(|model| self.model(model)).collect()
+    }
+
+    /// All models that were met.
+    pub(crate) fn corrections(&self) -> &[ModelCorrection] {
+        match self.chains {
+            Some(ChainsAnswer { refined, .. }) => &refined.correction.models,
+            None => &self.check.correction.models,
+        }
+    }
+
+    pub(crate) fn model(&self, model: &ModelCorrection) -> ModelSummary {
+        let word = bits(&model.model);
+        // Chains know nothing about evidences; the check may.
+        let checked = match self.chains {
+            Some(_) => self.check.correction.models.iter().find(|other| other.model == model.model),
+            None => Some(model),
+        };
+        ModelSummary {
+            size: word.bytes().filter(|&bit| bit == b'1').count(),
+            label: model.label.clone(),
+            q: model.q,
+            corrected: model.corrected.value,
+            se: model.corrected.se.min(f64::MAX),
+            exact: self.exact.and_then(|exact| exact.probability(&model.model)),
+            log_evidence: checked.and_then(|checked| checked.log_evidence),
+            khat: checked.and_then(|checked| checked.khat).filter(|khat| khat.is_finite()),
+            word,
+        }
+    }
+
+    pub(crate) fn verdict(&self) -> VerdictSummary {
+        let verdict = self.chains.map_or(&self.check.verdict, |chains| &chains.refined.verdict);
+        let kind = match verdict.kind {
+            VerdictKind::Trust => VerdictWord::Trust,
+            VerdictKind::Corrected => VerdictWord::Corrected,
+            VerdictKind::DoNotTrust => VerdictWord::DoNotTrust,
+        };
+        VerdictSummary { kind, text: verdict.text.clone() }
+    }
+
+    pub(crate) fn elbo(&self) -> Bound {
+        Bound { mean: self.check.elbo.value, se: self.check.elbo.se }
+    }
+
+    pub(crate) fn evidence(&self) -> Evidence {
+        let Estimate { value, se } = self.check.log_evidence;
+        Evidence { estimate: value, se, khat: self.check.khat.filter(|khat| khat.is_finite()) }
+    }
+
+    pub(crate) fn chains_summary(&self) -> Option<ChainsSummary> {
+        self.chains.map(|ChainsAnswer { refined, .. }| ChainsSummary {
+            rhat: Some(refined.rhat).filter(|rhat| rhat.is_finite()),
+            effective: refined.effective,
+            accepted_jumps: refined.accepted_jumps,
+        })
+    }
+
+    pub(crate) fn exact_summary(&self) -> Option<ExactSummary> {
+        let exact = self.exact?;
+        let distance = |probability: &dyn Fn(&ModelCorrection) -> f64| {
+            let (mut off, mut own, mut known) = (0.0, 0.0, 0.0);
+            for model in self.corrections() {
+                let (found, truth) = (probability(model), exact.probability(&model.model).unwrap_or(f64::NAN));
+                off += (found - truth).abs();
+                own += found;
+                known += truth;
+            }
+            // Models that were not met count as one.
+            0.5 * (off + (own - known).abs())
+        };
+        Some(ExactSummary {
+            log_evidence: exact.log_evidence,
+            total_variation: Distances {
+                q: distance(&|model| model.q),
+                corrected: distance(&|model| model.corrected.value),
+            },
+        })
+    }
+
+    /// The model of the terms whose inclusion probability is above one half.
+    pub(crate) fn median_model(inclusion: &Ordered<Inclusion>) -> String {
+        let names: Vec<&str> =
+            inclusion.0.iter().filter(|(_, term)| term.corrected > 0.5).map(|(name, _)| name.as_str()).collect();
+        format!("{{{}}}", names.join(", "))
+    }
+}

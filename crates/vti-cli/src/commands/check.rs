@@ -1,0 +1,100 @@
+//! `vti check` and `vti refine`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use vti::engine::{CpuEngine, Engine, Real};
+
+use crate::config::Precision;
+use crate::failure::Ending;
+use crate::progress;
+use crate::run::{Chains, RunFacts, conclude, show};
+use crate::rundir::RunDir;
+use crate::session::Session;
+
+/// Options of `vti check`.
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    /// The run directory
+    dir: PathBuf,
+    /// Draws
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..))]
+    draws: Option<u64>,
+    /// Print summary.json instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Options of `vti refine`.
+#[derive(Args)]
+pub(crate) struct RefineArgs {
+    /// The run directory
+    dir: PathBuf,
+    /// Chains, side by side
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    chains: Option<u64>,
+    /// Iterations that are kept
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(4..))]
+    iterations: Option<u64>,
+    /// Print summary.json instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
+    let (dir, mut config) = RunDir::open(&args.dir)?;
+    config.check.draws = args.draws.map_or(config.check.draws, |draws| draws as usize);
+    again(&Session::new(config)?, &dir, Chains::Settings, args.json)
+}
+
+pub(crate) fn refine(args: &RefineArgs) -> Result<Ending> {
+    let (dir, mut config) = RunDir::open(&args.dir)?;
+    let settings = &mut config.chains.chains;
+    settings.chains = args.chains.map_or(settings.chains, |chains| chains as usize);
+    settings.iterations = args.iterations.map_or(settings.iterations, |iterations| iterations as usize);
+    again(&Session::new(config)?, &dir, Chains::Always, args.json)
+}
+
+fn again(session: &Session, dir: &RunDir, chains: Chains, json: bool) -> Result<Ending> {
+    match session.config.machine.precision {
+        Precision::F32 => again_with::<f32>(session, dir, chains, json),
+        Precision::F64 => again_with::<f64>(session, dir, chains, json),
+    }
+}
+
+fn again_with<T: Real>(session: &Session, dir: &RunDir, chains: Chains, json: bool) -> Result<Ending>
+where
+    CpuEngine<T>: Engine,
+{
+    let engine = session.engine::<T>()?;
+    let mut posterior = session.posterior(dir, &engine)?;
+    let facts = known_facts(dir, posterior.warnings())?;
+    let summary = conclude(session, dir, &engine, &mut posterior, &facts, chains)?;
+    show(&summary, json)?;
+    Ok(Ending::Done)
+}
+
+/// What a finished run said about itself, or what an interrupted one has come to.
+fn known_facts(dir: &RunDir, warnings: &[String]) -> Result<RunFacts> {
+    if let Ok(summary) = dir.read_summary() {
+        let kept = summary.replicates.iter().position(|replicate| replicate.seed == summary.seed);
+        return Ok(RunFacts {
+            steps: summary.steps,
+            stop: summary.stop,
+            seconds: summary.seconds.train,
+            kept,
+            replicates: summary.replicates,
+            warnings: summary.warnings,
+        });
+    }
+    let last = progress::lines(&dir.progress())?.last().copied();
+    Ok(RunFacts {
+        steps: last.map_or(0, |line| line.step),
+        stop: "not finished".into(),
+        seconds: last.map_or(0.0, |line| line.seconds),
+        kept: last.and_then(|line| line.replicate),
+        replicates: Vec::new(),
+        warnings: warnings.to_vec(),
+    })
+}

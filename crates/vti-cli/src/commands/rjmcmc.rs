@@ -1,0 +1,184 @@
+//! `vti rjmcmc`: the baseline, reversible jump chains (paper, appendix "Baseline reversible jump MCMC").
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use vti::baseline::{Acceptance, Chains, Inclusion, Progress, Pseudo, RjmcmcSettings, rjmcmc};
+use vti::check::Verdict;
+use vti::stats::Estimate;
+
+use super::deliver;
+use crate::args::QuestionArgs;
+use crate::failure::Ending;
+use crate::output::{finish_csv, table};
+use crate::print;
+use crate::progress::duration;
+use crate::samples::bits;
+use crate::session::Session;
+use crate::signals::Signals;
+use crate::summary::Ordered;
+
+/// Options of `vti rjmcmc`.
+#[derive(Args)]
+pub(crate) struct RjmcmcArgs {
+    #[command(flatten)]
+    question: QuestionArgs,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Chains, side by side
+    #[arg(long, value_name = "N")]
+    chains: Option<usize>,
+    /// Sweeps of each chain after the burn-in
+    #[arg(long, value_name = "N")]
+    sweeps: Option<usize>,
+    /// Sweeps before that, in which steps are adapted
+    #[arg(long, value_name = "N")]
+    burn_in: Option<usize>,
+    /// Keep a state every so many sweeps
+    #[arg(long, value_name = "N")]
+    thin: Option<usize>,
+    /// Models that are shown
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Write all models that were visited to a CSV file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What is printed for machines.
+#[derive(Serialize)]
+struct Found<'a> {
+    inclusion: Ordered<Inclusion>,
+    models: Vec<FoundModel<'a>>,
+    rhat: f64,
+    effective: f64,
+    acceptance: Acceptance,
+    chains: usize,
+    kept: usize,
+    seconds: f64,
+    warnings: &'a [String],
+    verdict: &'a Verdict,
+}
+
+#[derive(Serialize)]
+struct FoundModel<'a> {
+    word: String,
+    label: &'a str,
+    draws: usize,
+    probability: Estimate,
+}
+
+pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
+    let RjmcmcArgs { question, seed, chains, sweeps, burn_in, thin, top, out, json, quiet } = args;
+    let session = Session::new(question.settings()?)?;
+    let default = RjmcmcSettings::default();
+    let settings = RjmcmcSettings {
+        seed: seed.unwrap_or(default.seed),
+        chains: chains.unwrap_or(default.chains),
+        sweeps: sweeps.unwrap_or(default.sweeps),
+        burn_in: burn_in.unwrap_or(default.burn_in),
+        thin: thin.unwrap_or(default.thin),
+        // The prior of the coefficients, as in the paper, where it is normal.
+        pseudo: Pseudo::of_selection(&session.selection),
+        ..default
+    };
+    let signals = Signals::listen()?;
+    let (start, bar) = (Instant::now(), !quiet && std::io::stderr().is_terminal());
+    let mut observe = |progress: &Progress| {
+        if bar {
+            print::redraw(&line(progress, start.elapsed().as_secs_f64()));
+        }
+        if signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let found = rjmcmc(&session.selection, &session.engine::<f64>()?, &settings, &mut observe);
+    if bar {
+        print::redraw("");
+    }
+    let chains = found?;
+    let ending = if signals.stopped() { Ending::Interrupted } else { Ending::Done };
+    if let Some(path) = &out {
+        deliver(Some(path), &csv_of(&chains)?)?;
+    }
+    let found = describe(&session, &chains, top, start.elapsed().as_secs_f64());
+    print::data(&if json { serde_json::to_string_pretty(&found)? } else { text(&found) })?;
+    Ok(ending)
+}
+
+/// How far chains are.
+fn line(progress: &Progress, seconds: f64) -> String {
+    let Progress { sweeps, total, burning_in, acceptance } = progress;
+    let left = duration(seconds / (*sweeps).max(1) as f64 * (total - sweeps) as f64);
+    let phase = if *burning_in { "burning in" } else { "sampling" };
+    let rate = 100.0 * acceptance.birth.rate();
+    format!("{phase}: sweep {sweeps} of {total}  births accepted {rate:.0} %  {left} left")
+}
+
+fn describe<'a>(session: &Session, chains: &'a Chains, top: usize, seconds: f64) -> Found<'a> {
+    let names = session.selection.design().terms().iter().map(|(name, _)| name.clone());
+    Found {
+        inclusion: Ordered(names.zip(chains.inclusion.iter().copied()).collect()),
+        models: chains.models.iter().take(top).map(model).collect(),
+        rhat: chains.rhat,
+        effective: chains.effective,
+        acceptance: chains.acceptance,
+        chains: chains.chains,
+        kept: chains.kept,
+        seconds,
+        warnings: &chains.warnings,
+        verdict: &chains.verdict,
+    }
+}
+
+fn model(share: &vti::baseline::ModelShare) -> FoundModel<'_> {
+    FoundModel { word: bits(&share.model), label: &share.label, draws: share.draws, probability: share.probability }
+}
+
+fn csv_of(chains: &Chains) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(["model", "label", "draws", "probability", "se"])?;
+    for FoundModel { word, label, draws, probability } in chains.models.iter().map(model) {
+        let numbers = [draws.to_string(), probability.value.to_string(), probability.se.to_string()];
+        writer.write_record([word.as_str(), label].into_iter().chain(numbers.iter().map(String::as_str)))?;
+    }
+    finish_csv(writer)
+}
+
+fn text(found: &Found<'_>) -> String {
+    let shown = |estimate: &Estimate| format!("{:.4} ± {:.4}", estimate.value, estimate.se);
+    let optional = |value: Option<f64>, digits: usize| value.map_or("-".into(), |value| format!("{value:.digits$}"));
+    let mut inclusion = vec![["inclusion probability", "by chains", "R̂", "effective"].map(String::from).to_vec()];
+    inclusion.extend(found.inclusion.0.iter().map(|(name, term)| {
+        vec![name.clone(), shown(&term.probability), optional(term.rhat, 3), optional(term.effective, 0)]
+    }));
+    let mut models = vec![["model", "by chains"].map(String::from).to_vec()];
+    models.extend(found.models.iter().map(|model| vec![model.label.to_string(), shown(&model.probability)]));
+    let Found { acceptance, chains, kept, seconds, verdict, .. } = found;
+    let percent = |accepted: &vti::baseline::Accepted| format!("{:.1} %", 100.0 * accepted.rate());
+    let moves = format!(
+        "accepted: births {}, deaths {}, swaps {}, steps within models {}",
+        percent(&acceptance.birth),
+        percent(&acceptance.death),
+        percent(&acceptance.swap),
+        percent(&acceptance.within)
+    );
+    let warnings: String = found.warnings.iter().map(|warning| format!("\nwarning: {warning}")).collect();
+    format!(
+        "{}\n\n{}\n\n{chains} chains, {kept} states kept of each, in {}\n{moves}{warnings}\n{}",
+        table::plain(&inclusion),
+        table::plain(&models),
+        duration(*seconds),
+        verdict.text
+    )
+}

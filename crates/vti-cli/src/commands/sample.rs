@@ -1,0 +1,76 @@
+//! `vti sample`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use vti::engine::{CpuEngine, Engine, Real};
+
+use super::deliver;
+use crate::config::{Precision, VERSION};
+use crate::failure::Ending;
+use crate::output::{finish_csv, parquet};
+use crate::rundir::{self, RunDir};
+use crate::samples::Samples;
+use crate::session::Session;
+
+/// Options of `vti sample`.
+#[derive(Args)]
+pub(crate) struct SampleArgs {
+    /// The run directory
+    dir: PathBuf,
+    /// How many draws
+    #[arg(short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    n: u64,
+    /// A file, .csv or .parquet; standard output as CSV by default
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Another batch, for other draws
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    batch: u32,
+}
+
+pub(crate) fn run(args: &SampleArgs) -> Result<Ending> {
+    let (dir, config) = RunDir::open(&args.dir)?;
+    let session = Session::new(config)?;
+    match session.config.machine.precision {
+        Precision::F32 => run_with::<f32>(&session, &dir, args),
+        Precision::F64 => run_with::<f64>(&session, &dir, args),
+    }
+}
+
+fn run_with<T: Real>(session: &Session, dir: &RunDir, args: &SampleArgs) -> Result<Ending>
+where
+    CpuEngine<T>: Engine,
+{
+    let engine = session.engine::<T>()?;
+    let mut posterior = session.posterior(dir, &engine)?;
+    let draws = posterior.draw_with_target(args.n as usize, args.batch)?;
+    let weights = draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q).collect();
+    let samples = Samples::new(&posterior, &draws, weights);
+    match &args.out {
+        Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {
+            let schema = session.loaded.schema.clone();
+            let origin = parquet::Origin { version: VERSION.into(), schema, parameters: samples.names.clone() };
+            rundir::write(path, &parquet::write(&samples, &origin)?)?;
+            Ok(Ending::Done)
+        }
+        out => deliver(out.as_deref(), &csv_of(&samples)?),
+    }
+}
+
+/// One line per draw; cells of parameters that a model does not have are empty.
+fn csv_of(samples: &Samples) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let first = ["model", "word", "log_q", "log_target", "log_weight"];
+    writer.write_record(first.into_iter().chain(samples.names.iter().map(String::as_str)))?;
+    for row in 0..samples.len() {
+        let model = &samples.models[samples.model[row]];
+        let numbers = [samples.log_q[row], samples.log_target[row], samples.log_weight[row]].map(|x| x.to_string());
+        let values = (0..samples.names.len())
+            .map(|parameter| samples.value(row, parameter).map_or_else(String::new, |value| value.to_string()));
+        let texts = [model.label.clone(), model.word.clone()];
+        writer.write_record(texts.into_iter().chain(numbers).chain(values))?;
+    }
+    finish_csv(writer)
+}

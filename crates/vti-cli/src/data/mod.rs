@@ -1,0 +1,70 @@
+//! From a file to a response and terms.
+
+mod csv;
+mod error;
+mod parquet;
+mod raw;
+mod schema;
+
+use vti::problem::selection::{CoefficientPrior, Likelihood, SelectionError, SelectionSettings, Table, TableError};
+
+pub(crate) use error::DataError;
+pub(crate) use raw::{BUILTIN_PREFIX, Raw, Source};
+pub(crate) use schema::{Choice, Schema};
+
+/// A response and terms, and where they came from.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) table: Table,
+    pub(crate) schema: Schema,
+    pub(crate) fingerprint: String,
+    /// What the user should know about how the file was understood.
+    pub(crate) notes: Vec<String>,
+    raw: Raw,
+}
+
+/// Reads a file and makes terms of its columns.
+pub(crate) fn load(name: &str, choice: &Choice, likelihood: &Likelihood) -> Result<Loaded, DataError> {
+    let source = Source::read(name)?;
+    let raw = source.parse()?;
+    let schema = Schema::learn(&raw, choice, likelihood)?;
+    let response = schema.response(&raw)?;
+    let terms = schema.terms(&raw)?;
+    let table = Table { response_name: schema.response.clone(), response, terms };
+    let notes = schema.notes();
+    Ok(Loaded { table, notes, schema, fingerprint: source.fingerprint(), raw })
+}
+
+impl Loaded {
+    /// Fewer rows than a model needs have a message of their own.
+    pub(crate) fn check_rows(&self, settings: &SelectionSettings) -> Result<(), DataError> {
+        let (file, rows) = (self.raw.file.clone(), self.raw.rows());
+        let columns = self.table.terms.iter().map(|term| term.columns.len()).sum();
+        if rows < 3 {
+            return Err(DataError::FewRows { file, rows, needed: 3 });
+        }
+        if matches!(settings.prior, CoefficientPrior::G { .. }) && rows < columns + 2 {
+            return Err(DataError::FewRowsForG { file, rows, columns });
+        }
+        Ok(())
+    }
+
+    /// Says where in the file it is what the library found.
+    pub(crate) fn locate(&self, error: SelectionError) -> anyhow::Error {
+        match error {
+            SelectionError::Table(TableError::Response { row, value, expected }) => DataError::Response {
+                file: self.raw.file.clone(),
+                place: self.raw.place(row - 1),
+                column: self.table.response_name.clone(),
+                value,
+                expected,
+            }
+            .into(),
+            other => anyhow::Error::new(other).context(self.raw.file.clone()),
+        }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.raw.rows()
+    }
+}

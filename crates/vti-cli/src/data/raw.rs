@@ -1,0 +1,148 @@
+//! Tables as they stand in files.
+
+use std::path::Path;
+
+use super::DataError;
+
+/// Where the numbers come from: a path, or data that come with the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// As the user wrote it.
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Parquet,
+}
+
+/// Data that come with the program.
+const BUILTIN: [(&str, &str); 2] =
+    [("prostate", include_str!("../../../../data/prostate.csv")), ("hald", include_str!("../../../../data/hald.csv"))];
+
+/// What the names of built-in data start with.
+pub(crate) const BUILTIN_PREFIX: &str = "builtin:";
+
+impl Source {
+    /// Reads the bytes.
+    pub(crate) fn read(name: &str) -> Result<Self, DataError> {
+        if let Some(builtin) = name.strip_prefix(BUILTIN_PREFIX) {
+            let Some((_, text)) = BUILTIN.iter().find(|(name, _)| *name == builtin) else {
+                let names = BUILTIN.map(|(name, _)| name.to_string()).to_vec();
+                return Err(DataError::NoBuiltin { name: builtin.into(), names });
+            };
+            return Ok(Self { name: name.into(), bytes: text.as_bytes().to_vec(), format: Format::Csv });
+        }
+        let path = Path::new(name);
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        let format = match extension.as_deref() {
+            Some("csv" | "tsv" | "txt" | "data") => Format::Csv,
+            Some("parquet" | "pq") => Format::Parquet,
+            _ if !path.exists() => Format::Csv,
+            _ => return Err(DataError::Extension { path: path.into() }),
+        };
+        let bytes = std::fs::read(path).map_err(|error| DataError::Io { file: name.into(), error })?;
+        Ok(Self { name: name.into(), bytes, format })
+    }
+
+    /// Tells contents apart.
+    pub(crate) fn fingerprint(&self) -> String {
+        format!("crc32:{:08x}", crc32fast::hash(&self.bytes))
+    }
+
+    /// The columns.
+    pub(crate) fn parse(&self) -> Result<Raw, DataError> {
+        let file = || self.name.clone();
+        if self.bytes.iter().all(u8::is_ascii_whitespace) {
+            return Err(DataError::Empty { file: file() });
+        }
+        let raw = match self.format {
+            Format::Csv => super::csv::read(&self.name, &self.bytes)?,
+            Format::Parquet => super::parquet::read(&self.name, &self.bytes)?,
+        };
+        raw.check_names()?;
+        if raw.rows() == 0 {
+            return Err(DataError::NoRows { file: file() });
+        }
+        Ok(raw)
+    }
+}
+
+/// A cell as it stands in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    Number(f64),
+    Text(String),
+    /// With what stands there.
+    Missing(String),
+}
+
+/// A column: numbers, and whatever is not a number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RawColumn {
+    pub(crate) name: String,
+    /// Not a number where the cell is none.
+    pub(crate) numbers: Vec<f64>,
+    /// Cells that are no numbers, by row.
+    pub(crate) others: Vec<(usize, Cell)>,
+}
+
+impl RawColumn {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    pub(crate) fn push(&mut self, cell: Cell) {
+        match cell {
+            Cell::Number(number) => self.numbers.push(number),
+            other => {
+                self.others.push((self.numbers.len(), other));
+                self.numbers.push(f64::NAN);
+            }
+        }
+    }
+}
+
+/// A table as it stands in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Raw {
+    pub(crate) file: String,
+    pub(crate) columns: Vec<RawColumn>,
+    /// The line of each row, where rows have lines.
+    pub(crate) lines: Vec<u64>,
+}
+
+impl Raw {
+    pub(crate) fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.numbers.len())
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// Where a row stands, as people count.
+    pub(crate) fn place(&self, row: usize) -> String {
+        match self.lines.get(row) {
+            Some(line) => format!("line {line}"),
+            None => format!("row {}", row + 1),
+        }
+    }
+
+    fn check_names(&self) -> Result<(), DataError> {
+        let file = || self.file.clone();
+        for (index, column) in self.columns.iter().enumerate() {
+            if column.name.is_empty() {
+                return Err(DataError::NoName { file: file(), number: index + 1 });
+            }
+            if let Some(first) = self.columns[..index].iter().position(|other| other.name == column.name) {
+                let name = column.name.clone();
+                return Err(DataError::SameName { file: file(), name, first: first + 1, second: index + 1 });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! What a run will need, said before it starts.
+
+use std::time::{Duration, Instant};
+
+use vti::engine::Engine;
+use vti::models::ModelsSettings;
+use vti::problem::Problem;
+use vti::problem::selection::Selection;
+use vti::space::ModelSpace;
+use vti::train::{TrainError, TrainSettings, Trainer};
+
+use crate::progress::duration;
+use crate::session::Session;
+
+/// What a run will need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    pub(crate) bytes: f64,
+    pub(crate) seconds: f64,
+}
+
+/// Steps that are timed at most, and how long at most.
+const STEPS: u64 = 10;
+const TIME: Duration = Duration::from_millis(500);
+
+/// Numbers that a spline needs for each coordinate while it is computed.
+const SPLINE: usize = 100;
+
+impl Estimate {
+    /// Times a few steps of a trainer that is then thrown away.
+    pub(crate) fn new<E: Engine>(session: &Session, engine: &E, settings: &TrainSettings) -> Result<Self, TrainError> {
+        let trial = TrainSettings { checkpoint: None, ..settings.clone() };
+        let mut trainer = Trainer::new(&session.selection, engine, &session.config.family(), &trial)?;
+        let bytes = memory(session, &trainer);
+        // The first step is slower than the others.
+        trainer.step()?;
+        let (start, mut steps) = (Instant::now(), 0u64);
+        while steps < STEPS.min(settings.steps.div_ceil(50)) && start.elapsed() < TIME {
+            trainer.step()?;
+            steps += 1;
+        }
+        let per_step = start.elapsed().as_secs_f64() / steps.max(1) as f64;
+        let seconds = per_step * settings.steps as f64;
+        Ok(Self { bytes, seconds: settings.time_limit.map_or(seconds, |limit| limit.min(seconds)) })
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let megabytes = self.bytes / 1e6;
+        let memory =
+            if megabytes < 1000.0 { format!("{megabytes:.0} MB") } else { format!("{:.1} GB", megabytes / 1e3) };
+        format!("about {memory} of memory, about {} of training", duration(self.seconds))
+    }
+}
+
+/// Bytes, by the sizes of what takes most: parameters with their gradients and moments, activations of a batch, tables with
+/// an entry for each model, the data, draws of the check.
+fn memory<E: Engine>(session: &Session, trainer: &Trainer<'_, Selection, E>) -> f64 {
+    let (selection, config) = (&session.selection, &session.config);
+    let design = selection.design();
+    let real = size_of::<E::Real>() as f64;
+    let (dim, rows) = (selection.space().max_dim() as f64, trainer.settings().batch as f64);
+    let flow = trainer.family().flow();
+    // Values, gradients of two lanes, two moments; a checkpoint copies values and moments, and then all of it as bytes.
+    let parameters = flow.parameter_count() as f64 * real * 11.0;
+    let layers = trainer.family().settings().flow.layers();
+    let units: f64 = layers.layers.iter().map(|layer| kept_units(layer, dim)).sum();
+    let activations = rows * units * real;
+    let tables = match &trainer.family().settings().models {
+        ModelsSettings::Categorical(_) | ModelsSettings::Surrogate(_) => {
+            selection.space().log_count().exp() * (6.0 * 8.0 + design.terms().len() as f64 * 2.0)
+        }
+        ModelsSettings::Autoregressive(_) | ModelsSettings::Auto {} => 0.0,
+    };
+    let columns = design.columns() as f64;
+    let data = 8.0 * (3.0 * design.rows() as f64 * columns + 2.0 * columns * columns);
+    // Draws in learned and in measured parameters.
+    let draws = config.check.draws as f64 * (dim * 8.0 * 6.0 + 100.0 + design.terms().len() as f64 * 2.0);
+    let program = 6e6;
+    program + parameters + activations + tables + data + draws
+}
+
+/// Numbers that a layer keeps for each row.
+fn kept_units(layer: &vti::flow::LayerSettings, dim: f64) -> f64 {
+    use vti::flow::LayerSettings;
+    match layer {
+        LayerSettings::Affine(settings) => settings.hidden as f64 * (3 * settings.blocks + 3) as f64 + 6.0 * dim,
+        LayerSettings::Spline(settings) => {
+            settings.hidden as f64 * (3 * settings.blocks + 3) as f64 + SPLINE as f64 * dim
+        }
+        LayerSettings::Diagonal(settings) => 3.0 * settings.hidden.iter().sum::<usize>() as f64 + 6.0 * dim,
+        LayerSettings::Global(_) | LayerSettings::Reverse {} => 2.0 * dim,
+    }
+}

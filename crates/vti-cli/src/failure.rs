@@ -1,0 +1,70 @@
+//! Which errors are the user's to mend.
+
+use std::process::ExitCode;
+
+use vti::optimise::SettingError;
+use vti::posterior::LoadError;
+use vti::problem::selection::{ExactError, SelectionError};
+use vti::train::TrainError;
+
+use crate::config::ConfigError;
+use crate::data::DataError;
+
+/// A request that makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Done,
+    /// By a signal, with the work saved.
+    Interrupted,
+}
+
+/// The exit code of a signal that was obeyed.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+impl From<Ending> for ExitCode {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Done => Self::SUCCESS,
+            Ending::Interrupted => Self::from(INTERRUPTED),
+        }
+    }
+}
+
+/// 2 for wrong usage and bad input, 1 for everything else.
+pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
+    let bad_input = error.chain().any(|cause| {
+        cause.is::<Usage>()
+            || cause.is::<DataError>()
+            || cause.is::<ConfigError>()
+            || cause.is::<SelectionError>()
+            || cause.is::<SettingError>()
+            || cause.is::<ExactError>()
+            || cause.downcast_ref::<LoadError>().is_some_and(is_other)
+            || matches!(cause.downcast_ref::<TrainError>(), Some(TrainError::Setting(_)))
+            || matches!(cause.downcast_ref::<TrainError>(), Some(TrainError::Load(error)) if is_other(error))
+    });
+    ExitCode::from(if bad_input { 2 } else { 1 })
+}
+
+/// A file that is fine, but not for this.
+fn is_other(error: &LoadError) -> bool {
+    matches!(error, LoadError::OtherProblem { .. } | LoadError::Precision { .. })
+}
+
+/// All causes, the hint of the last one on a line of its own.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        // Transparent errors say the same twice.
+        if parts.last() != Some(&text) {
+            parts.push(text);
+        }
+    }
+    parts.join(": ")
+}

@@ -1,0 +1,160 @@
+//! What the page is made of.
+
+use vti_report::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pairs, Report, Trace, Verdict};
+
+use crate::samples::Samples;
+use crate::summary::{Method, ModelSummary, Summary, VerdictWord};
+
+/// Models on the page.
+const MODELS: usize = 30;
+
+/// Draws of a coefficient, and of the pairs plot.
+const DRAWS: usize = 2000;
+
+/// Parameters in the pairs plot.
+const PAIRS: usize = 6;
+
+/// The page of a run.
+pub(crate) fn report(summary: &Summary, samples: &Samples, trace: Vec<Trace>, settings: String) -> Report {
+    Report {
+        title: format!("Which covariates matter for {}?", summary.data.response),
+        subtitle: format!(
+            "{} rows, {} optional terms, {} steps in {:.0} s on {} threads ({})",
+            summary.data.rows,
+            summary.data.terms,
+            summary.steps,
+            summary.seconds.train,
+            summary.threads,
+            summary.data.path
+        ),
+        verdict: Verdict {
+            level: match summary.verdict.kind {
+                VerdictWord::Trust => Level::Trust,
+                VerdictWord::Corrected => Level::Corrected,
+                VerdictWord::DoNotTrust => Level::DoNotTrust,
+            },
+            text: summary.verdict.text.clone(),
+        },
+        facts: facts(summary),
+        warnings: summary.warnings.clone(),
+        trace,
+        log_evidence: Some(summary.log_evidence.estimate).filter(|value| value.is_finite()),
+        exact_name: summary.exact.map(|_| "exact (enumeration)".into()),
+        models: summary.models.iter().take(MODELS).map(model_row).collect(),
+        inclusion: inclusion(summary),
+        coefficients: coefficients(summary, samples),
+        pairs: pairs(summary, samples),
+        settings,
+        version: summary.version.clone(),
+    }
+}
+
+fn facts(summary: &Summary) -> Vec<Fact> {
+    let fact = |name: &str, value: String, note: &str| Fact { name: name.into(), value, note: note.into() };
+    let evidence = summary.log_evidence;
+    let mut facts = vec![
+        fact("log evidence", format!("{:.3} ± {:.3}", evidence.estimate, evidence.se), "log p(y), corrected"),
+        fact("bound", format!("{:.3} ± {:.3}", summary.elbo.mean, summary.elbo.se), "at most the log evidence"),
+        fact(
+            "k̂",
+            evidence.khat.map_or_else(|| "–".into(), |khat| format!("{khat:.2}")),
+            "below 0.7: weights can correct q",
+        ),
+        fact("models met", summary.models.len().to_string(), "among the draws of the check"),
+        fact("time", format!("{:.0} s", summary.seconds.train + summary.seconds.check), "training and check"),
+    ];
+    if let Some(exact) = summary.exact {
+        let value = format!("{:.4} → {:.4}", exact.total_variation.q, exact.total_variation.corrected);
+        facts.push(fact("distance to exact", value, "total variation, learned → corrected"));
+    }
+    if summary.correction == Method::Chains {
+        facts.push(fact("corrected by", "chains".into(), "weights were too uneven"));
+    }
+    facts
+}
+
+fn model_row(model: &ModelSummary) -> ModelRow {
+    ModelRow {
+        label: plus(&model.label),
+        size: model.size,
+        probability: Comparison { q: model.q, corrected: model.corrected, se: model.se, exact: model.exact },
+        log_evidence: model.log_evidence.map(|evidence| (evidence.value, evidence.se)),
+        khat: model.khat,
+    }
+}
+
+/// `{a, b}` as `a + b`.
+fn plus(label: &str) -> String {
+    match label.trim_start_matches('{').trim_end_matches('}') {
+        "" => "none of them".into(),
+        names => names.replace(", ", " + "),
+    }
+}
+
+fn inclusion(summary: &Summary) -> Vec<Inclusion> {
+    let terms = summary.inclusion.0.iter().map(|(name, found)| Inclusion {
+        name: name.clone(),
+        probability: Comparison { q: found.q, corrected: found.corrected, se: found.se, exact: found.exact },
+    });
+    terms.collect()
+}
+
+fn coefficients(summary: &Summary, samples: &Samples) -> Vec<Coefficient> {
+    let weights = samples.weights();
+    let entries = summary.coefficients.0.iter().enumerate().map(|(parameter, (name, found))| {
+        let rows: Vec<usize> =
+            (0..samples.len()).filter(|&row| samples.value(row, parameter).is_some() && weights[row] > 0.0).collect();
+        let inclusion: f64 = rows.iter().map(|&row| weights[row]).sum();
+        let rows = thin(&rows, &weights, DRAWS);
+        Coefficient {
+            name: name.clone(),
+            mean: Comparison { q: found.q, corrected: found.corrected, se: found.se, exact: None },
+            sd: found.sd,
+            interval: (found.interval[0], found.interval[1]),
+            inclusion: inclusion.clamp(0.0, 1.0),
+            draws: rows.iter().filter_map(|&row| samples.value(row, parameter)).collect(),
+            weights: equal(rows.len()),
+        }
+    });
+    entries.collect()
+}
+
+fn equal(count: usize) -> Vec<f64> {
+    vec![1.0 / count.max(1) as f64; count]
+}
+
+/// At most so many rows, as often as their weights say (systematic resampling): they then count alike.
+fn thin(rows: &[usize], weights: &[f64], most: usize) -> Vec<usize> {
+    let total: f64 = rows.iter().map(|&row| weights[row]).sum();
+    let count = most.min(rows.len());
+    let (mut sum, mut next, mut chosen) = (0.0, 0.5, Vec::with_capacity(count));
+    for &row in rows {
+        sum += weights[row] / total * count as f64;
+        while next < sum && chosen.len() < count {
+            chosen.push(row);
+            next += 1.0;
+        }
+    }
+    chosen
+}
+
+fn pairs(summary: &Summary, samples: &Samples) -> Option<Pairs> {
+    let top = summary.models.first()?;
+    let model = samples.models.iter().position(|model| model.word == top.word)?;
+    let active = &samples.models[model].active;
+    // Slopes first: the intercept and the scale of the errors are there in every model.
+    let mut parameters: Vec<usize> = (0..samples.names.len()).filter(|&parameter| active[parameter]).collect();
+    parameters.sort_by_key(|&parameter| matches!(samples.names[parameter].as_str(), "intercept" | "sigma"));
+    parameters.truncate(PAIRS);
+    let weights = samples.weights();
+    let rows: Vec<usize> = (0..samples.len()).filter(|&row| samples.model[row] == model).collect();
+    let rows: Vec<usize> = rows.iter().step_by(rows.len().div_ceil(DRAWS).max(1)).copied().collect();
+    let total: f64 = rows.iter().map(|&row| weights[row]).sum();
+    let column = |&parameter: &usize| rows.iter().filter_map(|&row| samples.value(row, parameter)).collect();
+    Some(Pairs {
+        label: plus(&top.label),
+        names: parameters.iter().map(|&parameter| samples.names[parameter].clone()).collect(),
+        draws: parameters.iter().map(column).collect(),
+        weights: rows.iter().map(|&row| weights[row] / total).collect(),
+    })
+}

@@ -1,0 +1,296 @@
+//! How training goes: a line on a terminal, sparse lines elsewhere, and `progress.jsonl`.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use vti::space::ModelSpace;
+use vti::train::{Observer, StepReport};
+use vti_report::Trace;
+
+use crate::print;
+use crate::rundir::{self, unwritable};
+use crate::signals::Signals;
+
+/// A line of `progress.jsonl`: means over the steps since the line before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) step: u64,
+    pub(crate) seconds: f64,
+    pub(crate) elbo: Option<f64>,
+    pub(crate) entropy: f64,
+    pub(crate) gradient_norm: Option<f64>,
+    /// Draws that were not finite.
+    pub(crate) dropped: usize,
+    /// Which of several runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replicate: Option<usize>,
+}
+
+/// Lines in the file of a whole run.
+const LINES: u64 = 200;
+
+/// Weight of the last step in the bound that is shown.
+const SMOOTH: f64 = 0.2;
+
+/// Lines of talk where there is no terminal.
+const TALKS: u64 = 5;
+
+/// The shortest time between two pictures of a terminal's line.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// Shows steps, keeps their trace, and stops the run when a signal says so.
+pub(crate) struct Progress<'a> {
+    space: &'a dyn ModelSpace,
+    signals: &'a Signals,
+    show: Show,
+    steps: u64,
+    time_limit: Option<f64>,
+    replicate: Option<usize>,
+    file: File,
+    path: PathBuf,
+    /// Why the file could not be written any more.
+    broken: Option<anyhow::Error>,
+    sums: Sums,
+    smooth: Option<f64>,
+    /// When this process began to train, and at which step.
+    begin: Option<(Instant, u64)>,
+    drawn: Option<Instant>,
+    leading: String,
+    /// Step and seconds of the last report.
+    last: (u64, f64),
+    /// When the last line was written, and when the last was shown.
+    recorded: f64,
+    talked: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Show {
+    Nothing,
+    Lines,
+    Bar,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    steps: f64,
+    elbo: f64,
+    entropy: f64,
+    gradient_norm: f64,
+    dropped: usize,
+}
+
+/// What is to be observed.
+pub(crate) struct Watched {
+    pub(crate) steps: u64,
+    pub(crate) time_limit: Option<f64>,
+    pub(crate) replicate: Option<usize>,
+    pub(crate) quiet: bool,
+}
+
+impl<'a> Progress<'a> {
+    /// Appends to the file; lines after `done` steps are of a run that was lost.
+    pub(crate) fn new(
+        path: &Path,
+        done: u64,
+        space: &'a dyn ModelSpace,
+        signals: &'a Signals,
+        watched: &Watched,
+    ) -> Result<Self> {
+        forget(path, done, watched.replicate)?;
+        let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| unwritable(path, &error))?;
+        let show = match (watched.quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Show::Nothing,
+            (false, true) => Show::Bar,
+            (false, false) => Show::Lines,
+        };
+        Ok(Self {
+            space,
+            signals,
+            show,
+            steps: watched.steps,
+            time_limit: watched.time_limit,
+            replicate: watched.replicate,
+            file,
+            path: path.into(),
+            broken: None,
+            sums: Sums::default(),
+            smooth: None,
+            begin: None,
+            drawn: None,
+            leading: String::new(),
+            last: (done, 0.0),
+            recorded: 0.0,
+            talked: 0.0,
+        })
+    }
+
+    /// Writes what is left, and clears the terminal's line; says what went wrong with the file.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        if self.sums.steps > 0.0 {
+            self.record();
+        }
+        if self.show == Show::Bar {
+            print::redraw("");
+        }
+        self.broken.map_or(Ok(()), Err)
+    }
+
+    fn is_due(&self) -> bool {
+        self.show == Show::Bar && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW)
+    }
+
+    /// Writes a line to the file.
+    fn record(&mut self) {
+        let Sums { steps, elbo, entropy, gradient_norm, dropped } = std::mem::take(&mut self.sums);
+        let finite = |sum: f64| Some(sum / steps).filter(|mean| mean.is_finite());
+        let line = Line {
+            step: self.last.0,
+            seconds: self.last.1,
+            elbo: finite(elbo),
+            entropy: entropy / steps,
+            gradient_norm: finite(gradient_norm),
+            dropped,
+            replicate: self.replicate,
+        };
+        let written = serde_json::to_string(&line)
+            .map_err(std::io::Error::other)
+            .and_then(|text| self.file.write_all(format!("{text}\n").as_bytes()));
+        if let Err(error) = written {
+            self.broken.get_or_insert_with(|| unwritable(&self.path, &error));
+        }
+    }
+
+    /// Whether a step ends one of so many parts of the run, the last of which ended at `before` seconds. A time limit may
+    /// allow for a few of the steps only, so time is divided as well.
+    fn ends_part(&self, report: &StepReport, parts: u64, before: f64) -> bool {
+        let by_time = self.time_limit.is_some_and(|limit| report.seconds - before >= limit / parts as f64);
+        by_time || report.step == self.steps || report.step.is_multiple_of(self.steps.div_ceil(parts))
+    }
+
+    fn time_left(&self, report: &StepReport) -> f64 {
+        let Some((begin, first)) = self.begin.filter(|(_, first)| report.step > *first) else { return f64::NAN };
+        let elapsed = begin.elapsed().as_secs_f64();
+        let left = elapsed / (report.step - first) as f64 * self.steps.saturating_sub(report.step) as f64;
+        self.time_limit.map_or(left, |limit| left.min((limit - elapsed).max(0.0)))
+    }
+
+    fn text(&self, report: &StepReport) -> String {
+        let run = self.replicate.map_or_else(String::new, |run| format!("run {}  ", run + 1));
+        let elbo = self.smooth.unwrap_or(f64::NAN);
+        format!("{run}step {}/{}  bound {elbo:.3}  entropy {:.3}", report.step, self.steps, report.entropy)
+    }
+
+    fn draw(&mut self, report: &StepReport) {
+        const WIDTH: usize = 20;
+        // A time limit may end it before all steps are done.
+        let elapsed = self.begin.map_or(0.0, |(begin, _)| begin.elapsed().as_secs_f64());
+        let by_time = self.time_limit.map_or(0.0, |limit| elapsed / limit);
+        let share = (report.step as f64 / self.steps.max(1) as f64).max(by_time).min(1.0);
+        let filled = (share * WIDTH as f64) as usize;
+        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(WIDTH - filled));
+        let left = duration(self.time_left(report));
+        let line = format!("{bar}  {}  {left} left  {}", self.text(report), self.leading);
+        let shown: String = line.chars().take(terminal_width()).collect();
+        print::redraw(&shown);
+        self.drawn = Some(Instant::now());
+    }
+}
+
+impl Observer for Progress<'_> {
+    fn models(&mut self, words: &[u16], width: usize) {
+        if self.is_due() {
+            self.leading = leading(words, width, self.space);
+        }
+    }
+
+    fn step(&mut self, report: &StepReport) -> ControlFlow<()> {
+        self.begin.get_or_insert_with(|| (Instant::now(), report.step));
+        self.last = (report.step, report.seconds);
+        let sums = &mut self.sums;
+        sums.steps += 1.0;
+        sums.elbo += report.elbo;
+        sums.entropy += report.entropy;
+        sums.gradient_norm += report.gradient_norm;
+        sums.dropped += report.dropped.len();
+        let smooth = self.smooth.get_or_insert(report.elbo);
+        *smooth += SMOOTH * (report.elbo - *smooth);
+        if !smooth.is_finite() {
+            *smooth = report.elbo;
+        }
+        if self.ends_part(report, LINES, self.recorded) {
+            self.recorded = report.seconds;
+            self.record();
+        }
+        if self.is_due() {
+            self.draw(report);
+        }
+        if self.show == Show::Lines && self.ends_part(report, TALKS, self.talked) {
+            self.talked = report.seconds;
+            print::talk(&self.text(report));
+        }
+        if self.signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The models that were drawn most often, with their shares.
+fn leading(words: &[u16], width: usize, space: &dyn ModelSpace) -> String {
+    let mut counts: HashMap<&[u16], usize> = HashMap::new();
+    words.chunks_exact(width).for_each(|word| *counts.entry(word).or_default() += 1);
+    let mut counts: Vec<(&[u16], usize)> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let rows = (words.len() / width).max(1);
+    let share = |count: usize| 100 * count / rows;
+    let shown = counts.iter().take(2).map(|(word, count)| format!("{} {} %", space.label(word), share(*count)));
+    shown.collect::<Vec<_>>().join("  ")
+}
+
+/// Columns of the terminal.
+fn terminal_width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(120).max(40) - 1
+}
+
+/// Seconds as people say them.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if !s.is_finite() => "?".into(),
+        s if s < 1.0 => format!("{s:.1} s"),
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// All lines of a file; half a line at the end is of a run that was killed.
+pub(crate) fn lines(path: &Path) -> Result<Vec<Line>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.with_context(|| path.display().to_string())?,
+    };
+    let texts = BufReader::new(file).lines().map_while(Result::ok);
+    Ok(texts.filter_map(|text| serde_json::from_str(&text).ok()).collect())
+}
+
+/// The trace that a page shows: that of the run whose posterior was kept.
+pub(crate) fn trace(path: &Path, replicate: Option<usize>) -> Result<Vec<Trace>> {
+    let own = lines(path)?.into_iter().filter(|line| line.replicate == replicate);
+    let point =
+        |line: Line| Some(Trace { step: line.step, seconds: line.seconds, elbo: line.elbo?, entropy: line.entropy });
+    Ok(own.filter_map(point).collect())
+}
+
+/// Takes out lines of steps that will be done again.
+fn forget(path: &Path, done: u64, replicate: Option<usize>) -> Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let kept = lines(path)?.into_iter().filter(|line| line.replicate != replicate || line.step <= done);
+    let texts = kept.map(|line| serde_json::to_string(&line)).collect::<Result<Vec<_>, _>>()?;
+    let text: String = texts.into_iter().map(|text| text + "\n").collect();
+    rundir::write(path, text.as_bytes())
+}

@@ -1,0 +1,87 @@
+//! A configuration with its data: everything a posterior needs to be made or loaded.
+
+use anyhow::Result;
+use vti::engine::{CpuEngine, Engine, Real};
+use vti::posterior::Posterior;
+use vti::problem::selection::{Selection, Standardise};
+
+use crate::config::Config;
+use crate::data::{self, BUILTIN_PREFIX, Loaded};
+use crate::failure::Usage;
+use crate::rundir::RunDir;
+
+/// A question with its data.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) config: Config,
+    pub(crate) loaded: Loaded,
+    pub(crate) selection: Selection,
+}
+
+impl Session {
+    /// Reads the data and sets the question up.
+    pub(crate) fn new(mut config: Config) -> Result<Self> {
+        check_device(&config.machine.device)?;
+        let settings = config.selection();
+        let loaded = data::load(&config.problem.data, &config.choice(), &settings.likelihood)?;
+        loaded.check_rows(&settings)?;
+        let standardise = if config.problem.standardize { Standardise::Full } else { Standardise::Raw };
+        let selection = Selection::new(&loaded.table, standardise, &settings).map_err(|error| loaded.locate(error))?;
+        if let Some(expected) = &config.problem.fingerprint
+            && *expected != loaded.fingerprint
+        {
+            let hint = "hint: put the data back, or start a new run";
+            return Err(
+                Usage(format!("{}: the data have changed since the run began\n{hint}", config.problem.data)).into()
+            );
+        }
+        config.problem.fingerprint = Some(loaded.fingerprint.clone());
+        config.problem.data = lasting(&config.problem.data);
+        Ok(Self { config, loaded, selection })
+    }
+
+    /// The engine.
+    pub(crate) fn engine<T: Real>(&self) -> Result<CpuEngine<T>>
+    where
+        CpuEngine<T>: Engine,
+    {
+        Ok(CpuEngine::new(self.config.threads())?)
+    }
+
+    /// What a finished run learned, or an interrupted one so far.
+    pub(crate) fn posterior<'a, E: Engine>(
+        &'a self,
+        dir: &RunDir,
+        engine: &'a E,
+    ) -> Result<Posterior<'a, Selection, E>> {
+        let files = [dir.posterior(), dir.checkpoint(None), dir.checkpoint(Some(0))];
+        let Some(file) = files.iter().find(|file| file.exists()) else {
+            let hint = "hint: nothing was saved yet; `--resume` starts the run again";
+            return Err(
+                Usage(format!("{}: there is no posterior and no checkpoint\n{hint}", dir.path().display())).into()
+            );
+        };
+        Ok(Posterior::load(&self.selection, engine, file)?)
+    }
+}
+
+/// A path that means the same from anywhere.
+fn lasting(data: &str) -> String {
+    if data.starts_with(BUILTIN_PREFIX) {
+        return data.into();
+    }
+    std::path::absolute(data).map_or_else(|_| data.into(), |path| path.to_string_lossy().into_owned())
+}
+
+fn check_device(device: &str) -> Result<()> {
+    if device == "cpu" {
+        return Ok(());
+    }
+    let is_cuda = device == "cuda" || device.starts_with("cuda:");
+    Err(Usage(if is_cuda {
+        "--device cuda: this build has no CUDA engine\nhint: --device cpu".into()
+    } else {
+        format!("--device {device}: there is no such device\nhint: `vti devices` lists what there is")
+    })
+    .into())
+}

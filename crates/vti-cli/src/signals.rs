@@ -1,0 +1,42 @@
+//! Ctrl-C and SIGTERM: stop at the next step and save; a second one ends the program at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::failure::INTERRUPTED;
+
+/// Whether somebody wants the program to stop.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signals {
+    stop: Arc<AtomicBool>,
+    /// Whether the next signal ends the program at once.
+    at_once: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Listens from here on.
+    pub(crate) fn listen() -> Result<Self> {
+        let signals = Self::default();
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the first signal finds `at_once` unset, and sets it.
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&signals.at_once))
+                .and_then(|_| flag::register(signal, Arc::clone(&signals.at_once)))
+                .and_then(|_| flag::register(signal, Arc::clone(&signals.stop)))
+                .context("could not listen to signals")?;
+        }
+        Ok(signals)
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// From here on there is nothing to wait for.
+    pub(crate) fn end_at_once(&self) {
+        self.at_once.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,76 @@
+//! What the program says about itself, and wrong usage.
+
+use crate::support::{Scratch, snapshot};
+
+#[test]
+fn help_texts_are_what_they_were() {
+    let scratch = Scratch::new();
+    snapshot("help.txt", &scratch.fine(&["--help"]).data);
+    for command in ["demo", "select", "fit", "check", "refine", "sample", "log-prob", "predict", "enumerate", "compare"]
+    {
+        snapshot(&format!("help-{command}.txt"), &scratch.fine(&[command, "--help"]).data);
+    }
+}
+
+#[test]
+fn wrong_usage_is_answered_with_a_hint_and_code_2() {
+    let scratch = Scratch::new();
+    let nothing = scratch.run(&[]);
+    assert_eq!(nothing.code, Some(2));
+    assert!(nothing.talk.contains("Usage: vti <COMMAND>"));
+    for (arguments, hint) in [
+        (vec!["demp"], "a similar subcommand exists: 'demo'"),
+        (vec!["demo", "--steps", "0"], "0 is not in 1.."),
+        (vec!["demo", "--step", "3"], "a similar argument exists: '--steps'"),
+        (vec!["demo", "--threads", "many"], "invalid digit found in string"),
+        (vec!["select", "x.csv"], "--response"),
+        (vec!["select", "x.csv", "--response", "y", "--likelihood", "normal"], "there are gaussian, gaussian:SIGMA"),
+        (vec!["select", "x.csv", "--response", "y", "--likelihood", "student-t"], "student-t:DF"),
+        (vec!["select", "x.csv", "--response", "y", "--likelihood", "robust:1,2"], "2 numbers instead of 3"),
+        (vec!["select", "x.csv", "--response", "y", "--prior", "normal"], "normal:SCALE"),
+        (vec!["select", "x.csv", "--response", "y", "--model-prior", "bernoulli"], "bernoulli:P"),
+        (vec!["select", "x.csv", "--response", "y", "--time-limit", "5 parsecs"], "not a unit of time"),
+        (vec!["select", "x.csv", "--response", "y", "--force", "--resume"], "cannot be used with"),
+        (vec!["demo", "--device", "cuda"], "this build has no CUDA engine"),
+        (vec!["demo", "--device", "tpu"], "there is no such device"),
+        (vec!["demo", "--set", "steps=3"], "the key needs a section"),
+        (vec!["demo", "--set", "train.stepz=3"], "did you mean steps?"),
+        (vec!["demo", "--set", "trian.steps=3"], "did you mean train?"),
+        (vec!["demo", "--set", "train.batch=1"], "batch"),
+        (vec!["check", "nowhere"], "not a run directory"),
+        (vec!["predict", "nowhere", "new.csv"], "not a run directory"),
+        (vec!["enumerate", "x.csv"], "--response COLUMN"),
+    ] {
+        scratch.refused(&arguments, &[hint]);
+    }
+    let version = scratch.fine(&["--version"]);
+    assert_eq!(version.data.trim(), concat!("vti ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn small_helpers_work() {
+    let scratch = Scratch::new();
+    assert!(scratch.fine(&["devices"]).data.starts_with("cpu: "));
+    assert!(scratch.fine(&["completions", "bash"]).data.contains("vti"));
+    scratch.write("select.toml", scratch.fine(&["init", "select"]).data);
+    // The example names data that are not there.
+    scratch.refused(&["fit", "select.toml"], &["data.csv", "hint: check the path"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let line =
+        format!("{} enumerate builtin:hald --response y | true; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_vti"));
+    let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_an_error() {
+    let line = format!("{} enumerate builtin:hald --response y > /dev/full", env!("CARGO_BIN_EXE_vti"));
+    let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("could not write to standard output"));
+}

@@ -1,0 +1,126 @@
+//! Running the real program in a directory of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A directory that goes when the test is over.
+pub(crate) struct Scratch(PathBuf);
+
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        let name = format!("vti-cli-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn json(&self, name: &str) -> serde_json::Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vti"));
+        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
+        Outcome::of(&self.command(arguments).output().unwrap(), arguments)
+    }
+
+    /// A run that must succeed.
+    pub(crate) fn fine(&self, arguments: &[&str]) -> Outcome {
+        let outcome = self.run(arguments);
+        assert_eq!(outcome.code, Some(0), "{arguments:?}: {}", outcome.talk);
+        outcome
+    }
+
+    /// A run that must be refused as wrong usage or bad input, with this in its message.
+    pub(crate) fn refused(&self, arguments: &[&str], parts: &[&str]) {
+        let outcome = self.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{arguments:?}: {}", outcome.talk);
+        for part in parts {
+            assert!(outcome.talk.contains(part), "{arguments:?}: {part:?} is not in\n{}", outcome.talk);
+        }
+        assert!(outcome.data.is_empty(), "{arguments:?}");
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a run said.
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) data: String,
+    pub(crate) talk: String,
+}
+
+impl Outcome {
+    pub(crate) fn of(output: &Output, arguments: &[&str]) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let (data, talk) = (text(&output.stdout), text(&output.stderr));
+        assert!(!talk.contains("panicked"), "{arguments:?}: {talk}");
+        Self { code: output.status.code(), data, talk }
+    }
+}
+
+/// A file of the tests.
+pub(crate) fn fixture(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/data").join(name).to_str().unwrap().to_string()
+}
+
+/// Options that make a run small.
+pub(crate) const SMALL: [&str; 10] = [
+    "--steps",
+    "20",
+    "--threads",
+    "1",
+    "--set",
+    "train.batch=64",
+    "--set",
+    "check.draws=400",
+    "--set",
+    "check.refine=never",
+];
+
+/// `vti select` of a file, small.
+pub(crate) fn select<'a>(file: &'a str, response: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["select", file, "--response", response][..], &SMALL, more].concat()
+}
+
+/// Compares with what is committed; VTI_UPDATE=1 writes it anew.
+pub(crate) fn snapshot(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/snapshots").join(name);
+    if std::env::var_os("VTI_UPDATE").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, expected, "{name} has changed; VTI_UPDATE=1 cargo test --package vti-cli accepts it");
+}
+
+/// A summary without what differs from machine to machine and from run to run.
+pub(crate) fn steady(mut summary: serde_json::Value) -> serde_json::Value {
+    summary["seconds"] = serde_json::Value::Null;
+    summary["threads"] = serde_json::Value::Null;
+    summary["data"]["path"] = serde_json::Value::Null;
+    summary
+}
