@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use vti::baseline::{Pseudo, RjmcmcSettings, rjmcmc};
 use vti::check::{CheckSettings, check};
 use vti::engine::CpuEngine;
-use vti::family::FamilySettings;
+use vti::family::{FamilySettings, FlowKind};
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
 use vti::problem::selection::{
     CoefficientPrior, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise, Table, Term, log_evidences,
@@ -175,7 +175,7 @@ fn reference(selection: &Selection, engine: &CpuEngine<f32>) -> Result<Vec<(Vec<
     Ok(chains.models.iter().map(|model| (model.model.to_vec(), model.probability.value)).collect())
 }
 
-/// 200 covariates, ten of them relevant; then what a step costs as models grow.
+/// 200 covariates, ten of them relevant.
 fn scale(report: &mut Report, engine: &CpuEngine<f32>, quick: bool) -> Result<()> {
     let simulated = correlated(&CorrelatedSettings::default())?;
     let selection = Selection::new(&simulated.table, Standardise::Full, &SelectionSettings::default())?;
@@ -203,21 +203,37 @@ fn scale(report: &mut Report, engine: &CpuEngine<f32>, quick: bool) -> Result<()
     if let Some(peak) = peak_memory() {
         report.push(line("peak memory of the process", peak, "MB", "< 2000"))?;
     }
-    for share in [0.05, 0.1, 0.2, 0.4, 0.8] {
-        let model_prior = ModelPrior::Bernoulli { p: share };
-        let settings = SelectionSettings { model_prior, ..SelectionSettings::default() };
-        let selection = Selection::new(&simulated.table, Standardise::Full, &settings)?;
-        let mut trainer = Trainer::new(&selection, engine, &FamilySettings::default(), &TrainSettings::default())?;
+    growth(report, engine)
+}
+
+/// What a step costs as models grow: more and more of the 200 covariates are in every model, and one is optional.
+fn growth(report: &mut Report, engine: &CpuEngine<f32>) -> Result<()> {
+    let simulated = correlated(&CorrelatedSettings::default())?;
+    for size in [5, 10, 20, 40, 80, 160] {
+        let mut terms = simulated.table.terms.clone();
+        // In every model, so that it is known how many coordinates are active.
+        terms.iter_mut().take(size).for_each(|term| term.always = true);
+        terms.truncate(size);
+        let mut last = simulated.table.terms[size].clone();
+        last.always = false;
+        terms.push(last);
+        let table = Table { terms, ..simulated.table.clone() };
+        let selection = Selection::new(&table, Standardise::Full, &SelectionSettings::default())?;
+        let hidden = 128;
+        let family = FamilySettings { flow: FlowKind::Affine { layers: 4, blocks: 2, hidden }, ..Default::default() };
+        let mut trainer = Trainer::new(&selection, engine, &family, &TrainSettings::default())?;
         trainer.step()?;
         let start = Instant::now();
-        const STEPS: u32 = 10;
+        const STEPS: u32 = 20;
         for _ in 0..STEPS {
             trainer.step()?;
         }
         let time = start.elapsed().as_secs_f64() * 1e3 / f64::from(STEPS);
-        let active = 2.0 + share * simulated.relevant.len() as f64;
-        report.push(line(&format!("step with {active:.0} of 202 coordinates active"), time, "ms", ""))?;
-        report.push(line(&format!("the same per active coordinate ({active:.0})"), time / active, "ms", "steady"))?;
+        // The scale, the intercept, those in every model, and the optional one half of the time.
+        let active = 2.5 + size as f64;
+        let line = |what: String, value, target| Line::figure("growth", &what, value, "ms", target);
+        report.push(line(format!("step with {active} active coordinates, hidden {hidden}"), time, ""))?;
+        report.push(line(format!("the same for each of {active}"), time / active, "steady or falling"))?;
     }
     Ok(())
 }
