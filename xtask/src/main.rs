@@ -95,7 +95,13 @@ fn cargo(arguments: &[&str]) -> Command {
 fn test() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
     run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"]))?;
-    run(&mut cargo(&["test", "--workspace", "--quiet"]))?;
+    let mut tests = cargo(&["test", "--workspace", "--quiet"]);
+    // What other tools make of our files is tested where they can be had.
+    match python("python", "crates/vti-cli/tests/cli/requirements.txt") {
+        Ok(python) => drop(tests.env("VTI_PYTHON", python)),
+        Err(error) => announce(&format!("without pandas, polars and ArviZ, so their test is left out: {error:#}")),
+    }
+    run(&mut tests)?;
     run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
     run(&mut cargo(&["run", "--release", "--quiet", "--", "demo", "--out", "target/demo"]))
 }
@@ -114,16 +120,22 @@ fn bench(name: &str, no_peer: bool, save: bool, options: &[String]) -> Result<()
 
 /// Python with the peer's packages, installed on first use (a gigabyte or two: PyTorch).
 fn peer_python() -> Result<PathBuf> {
-    let environment = root().join("target/peer/venv");
+    python("peer", "bench/peer/requirements.txt").context("the peer needs python3 with venv")
+}
+
+/// An environment of its own under target/ with the packages of a list, installed on first use.
+fn python(name: &str, requirements: &str) -> Result<PathBuf> {
+    let place = root().join("target").join(name);
+    let environment = place.join("venv");
     let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let requirements = root().join("bench/peer/requirements.txt");
+    let requirements = root().join(requirements);
     // The list that was installed is kept beside the environment: a changed list is installed again.
-    let installed = root().join("target/peer/installed.txt");
+    let installed = place.join("installed.txt");
     let wanted = std::fs::read(&requirements).with_context(|| format!("could not read {}", requirements.display()))?;
     if python.exists() && std::fs::read(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(python);
     }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&environment)).context("the peer needs python3 with venv")?;
+    run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
     run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&requirements))?;
     std::fs::write(&installed, wanted)?;
     Ok(python)

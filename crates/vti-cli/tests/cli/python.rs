@@ -1,4 +1,4 @@
-//! What other tools make of our files. Skipped where Python or its packages are missing.
+//! What other tools make of our files, where VTI_PYTHON names a Python that has them (`cargo xtask test` sees to that).
 
 use std::path::Path;
 use std::process::Command;
@@ -7,12 +7,8 @@ use crate::support::{Scratch, fixture, select};
 
 #[test]
 fn pandas_polars_and_arviz_read_the_draws() {
-    let python = std::env::var("VTI_PYTHON").unwrap_or_else(|_| "python3".into());
+    let Ok(python) = std::env::var("VTI_PYTHON") else { return };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/read_draws.py");
-    let there = Command::new(&python).args(["-c", "import pandas, polars, pyarrow, arviz"]).output();
-    if !there.is_ok_and(|output| output.status.success()) {
-        return;
-    }
     let scratch = Scratch::new();
     let data = fixture("mixed.csv");
     scratch.fine(&select(&data, "y", &["--out", "run", "--quiet"]));

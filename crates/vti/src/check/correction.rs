@@ -8,7 +8,8 @@ use crate::stats::Estimate;
 /// Model probabilities as they should have been.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Correction {
-    /// Models, most probable first. Models that no draw met are not listed.
+    /// Models, most probable first: by their corrected probability where they were met often, by the smaller of both
+    /// otherwise. Models that no draw met are not listed.
     pub models: Vec<ModelCorrection>,
     /// Half the sum of |q − corrected| over the models that were met often, all others taken as one.
     pub total_variation: f64,
@@ -50,10 +51,13 @@ pub struct ModelCorrection {
 impl Correction {
     /// Sorts the models and measures their distance from q.
     pub(super) fn new(mut models: Vec<ModelCorrection>) -> Self {
-        let by_probability = |a: &ModelCorrection, b: &ModelCorrection| {
-            b.corrected.value.total_cmp(&a.corrected.value).then_with(|| a.model.cmp(&b.model))
+        // Where there are more models than draws, the largest weights belong to models that one draw met by chance, far
+        // beyond their probability. Such a model is worth no more than q says.
+        let worth = |model: &ModelCorrection| {
+            let corrected = model.corrected.value;
+            if model.draws >= OFTEN { corrected } else { corrected.min(model.q) }
         };
-        models.sort_by(by_probability);
+        models.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then_with(|| a.model.cmp(&b.model)));
         // Models that were met once or twice each would differ from q by chance alone, however good it is.
         let often = || models.iter().filter(|model| model.draws >= OFTEN);
         let off: f64 = often().map(|model| (model.q - model.corrected.value).abs()).sum();
