@@ -163,7 +163,7 @@ pub(super) fn doubtful(problems: impl Iterator<Item = (String, Option<f64>)>) ->
         None => format!("{name}: R̂ ∞"),
     };
     format!(
-        "The chains of {} of {all} problems do not mix (R̂ above {MIXED}): they stay in modes that are far apart, and comparisons \
+        "The chains of {} of {all} problems do not mix (R̂ above {MIXED}): they differ in where they stay, so comparisons \
          with them are doubtful ({})",
         seen.len(),
         seen.iter().map(shown).collect::<Vec<_>>().join("; ")
