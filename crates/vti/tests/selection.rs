@@ -298,3 +298,55 @@ fn frames_lie_where_posteriors_do() {
         }
     }
 }
+
+#[test]
+fn a_response_far_from_zero_costs_no_digits() {
+    let engine = CpuEngine::<f64>::new(1).unwrap();
+    let likelihoods = [
+        Likelihood::Gaussian { sigma: None },
+        Likelihood::Gaussian { sigma: Some(0.9) },
+        Likelihood::StudentT { df: 4.0 },
+    ];
+    for likelihood in likelihoods {
+        let table = random_table(60, &likelihood);
+        let settings = SelectionSettings { likelihood, ..SelectionSettings::default() };
+        let shifted = |shift: f64| {
+            let mut table = table.clone();
+            table.response.iter_mut().for_each(|y| *y += shift);
+            Selection::new(&table, Standardise::Full, &settings).unwrap()
+        };
+        let near = shifted(0.0);
+        for shift in [1e6, 1e8] {
+            let far = shifted(shift);
+            if let Likelihood::Gaussian { .. } = likelihood {
+                let pairs =
+                    log_evidences(&near, &engine).unwrap().into_iter().zip(log_evidences(&far, &engine).unwrap());
+                for (near, far) in pairs {
+                    assert!((near - far).abs() < 1e-5, "{likelihood:?} {shift}: {near} {far}");
+                }
+            }
+            let (near, far) = (near.frame(&[1, 0, 1]).unwrap(), far.frame(&[1, 0, 1]).unwrap());
+            assert!((near.log_jacobian() - far.log_jacobian()).abs() < 1e-5, "{likelihood:?} {shift}");
+            let intercept = usize::from(likelihood.has_scale());
+            let (mut a, mut b) = (vec![1.0; near.dim()], vec![1.0; near.dim()]);
+            near.to_free(&mut a);
+            far.to_free(&mut b);
+            b[intercept] -= shift;
+            assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5), "{likelihood:?} {shift}: {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn the_g_that_is_asked_for_is_the_g_of_the_prior() {
+    // Unit information of a logistic likelihood is four times the number of rows.
+    let likelihood = Likelihood::Logistic {};
+    let table = random_table(40, &likelihood);
+    let value = |g: Option<f64>| {
+        let settings = SelectionSettings { likelihood, prior: CoefficientPrior::G { g }, ..Default::default() };
+        let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+        selection.log_density(&[1, 0, 0], &[0.1, 0.2, 0.3], &mut [0.0; 3]).unwrap()
+    };
+    assert_eq!(value(None), value(Some(160.0)));
+    assert_ne!(value(None), value(Some(40.0)));
+}

@@ -45,7 +45,7 @@ enum Move {
     Death,
     Swap,
     Within,
-    /// Nothing to propose: the row is whatever it was.
+    /// Nothing to propose: the row is where the chain is.
     None,
 }
 
@@ -154,7 +154,7 @@ impl<'p, P: Problem> Lane<'p, P> {
     fn propose_flip(&mut self, chain: usize, tuning: &Tuning) -> Proposal {
         let walker = &mut self.walkers[chain];
         if walker.word.is_empty() {
-            return Proposal { kind: Move::None, log_prior: 0.0, log_ratio: 0.0 };
+            return self.stay(chain);
         }
         let bit = walker.stream.below(walker.word.len() as u64) as usize;
         let word = self.rows.row(chain).word;
@@ -169,7 +169,7 @@ impl<'p, P: Problem> Lane<'p, P> {
         let walker = &mut self.walkers[chain];
         let inside = walker.word.iter().filter(|&&bit| bit == 1).count();
         if inside == 0 || inside == walker.word.len() {
-            return Proposal { kind: Move::None, log_prior: 0.0, log_ratio: 0.0 };
+            return self.stay(chain);
         }
         let mut pick = |symbol: u16, count: usize| {
             let number = walker.stream.below(count as u64) as usize;
@@ -215,7 +215,7 @@ impl<'p, P: Problem> Lane<'p, P> {
     fn propose_step(&mut self, chain: usize, tuning: &Tuning) -> Proposal {
         let walker = &mut self.walkers[chain];
         if walker.active.is_empty() {
-            return Proposal { kind: Move::None, log_prior: 0.0, log_ratio: 0.0 };
+            return self.stay(chain);
         }
         if walker.factor.is_empty() {
             tuning.factor(&walker.active, &mut walker.factor);
@@ -229,6 +229,16 @@ impl<'p, P: Problem> Lane<'p, P> {
         let step = tuning.step(walker.free.len());
         free.iter_mut().zip(&walker.free).for_each(|(to, from)| *to = from + step * *to);
         Proposal { kind: Move::Within, log_prior: walker.log_prior, log_ratio: 0.0 }
+    }
+
+    /// No proposal. Rows are evaluated together, so this one has to be a point of some model all the same.
+    fn stay(&mut self, chain: usize) -> Proposal {
+        let walker = &self.walkers[chain];
+        let row = self.rows.row(chain);
+        row.word.copy_from_slice(&walker.word);
+        row.active.clone_from(&walker.active);
+        row.free[..walker.free.len()].copy_from_slice(&walker.free);
+        Proposal { kind: Move::None, log_prior: walker.log_prior, log_ratio: 0.0 }
     }
 
     /// Accepts or refuses (Metropolis, Hastings and Green). What is not a number is refused.

@@ -8,7 +8,7 @@ use super::{Contexts, Family, FamilyError};
 use crate::engine::{Engine, Real};
 use crate::flow::{Batch, FlowError, Passes, Workspace};
 use crate::models::Draw;
-use crate::problem::{BatchError, Constraints, DensityBatch, Problem};
+use crate::problem::{BatchError, ConstraintError, Constraints, DensityBatch, Problem};
 
 /// Rows per evaluation of the problem's density: a fixed number, so that results do not depend on threads.
 const CHUNK: usize = 64;
@@ -49,6 +49,16 @@ pub(crate) struct Pass<E: Engine> {
     features: Vec<E::Real>,
     seen: HashMap<Box<[u16]>, u32>,
     frames: Frames,
+}
+
+/// A chunk of rows on its way to natural parameters.
+struct Mapping<'a> {
+    dims: &'a mut [usize],
+    log_jacobian: &'a mut [f64],
+    natural: &'a mut [f64],
+    free: &'a mut [f64],
+    /// Or the row whose constraints do not fit.
+    result: Result<(), (usize, ConstraintError)>,
 }
 
 /// Log density of a standard normal vector.
@@ -262,23 +272,38 @@ impl<E: Engine> Pass<E> {
 
     /// Natural parameters of all rows.
     pub(crate) fn find_natural<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
-        for row in 0..self.rows() {
-            let place = self.place(row);
-            let coordinates = coordinates(family.constraints(), &self.frames, &self.batch, row);
-            if let Some(constraints) = coordinates.constraints {
-                constraints.check_active(coordinates.active).map_err(|error| FamilyError::ActiveConstraints {
-                    model: family.space().label(&self.words[row * self.width..][..self.width]),
-                    error,
-                })?;
+        let (rows, stride, natural_stride) = (self.rows(), self.stride, self.natural_stride);
+        let Self { batch, frames, theta, natural, natural_dims, free, log_jacobian, .. } = self;
+        let mut naturals = natural.chunks_mut(CHUNK * natural_stride.max(1));
+        let mut frees = free.chunks_mut(CHUNK * stride.max(1));
+        let numbers = natural_dims[..rows].chunks_mut(CHUNK).zip(log_jacobian[..rows].chunks_mut(CHUNK));
+        let tasks = numbers.map(|(dims, log_jacobian)| {
+            // A space without parameters still has rows.
+            let (natural, free) = (naturals.next().unwrap_or_default(), frees.next().unwrap_or_default());
+            Mapping { dims, log_jacobian, natural, free, result: Ok(()) }
+        });
+        let mut tasks: Vec<Mapping<'_>> = tasks.collect();
+        let (batch, frames, theta, constraints) = (&*batch, &*frames, &*theta, family.constraints());
+        family.engine.for_each_lane(&mut tasks, |chunk, task| {
+            for offset in 0..task.dims.len() {
+                let row = chunk * CHUNK + offset;
+                let coordinates = coordinates(constraints, frames, batch, row);
+                if let Some(Err(error)) = constraints.map(|constraints| constraints.check_active(coordinates.active)) {
+                    task.result = Err((row, error));
+                    return;
+                }
+                let (dim, free_dim) = (coordinates.natural_dim(), coordinates.active.len());
+                let free = &mut task.free[offset * stride..][..free_dim];
+                free.copy_from_slice(&theta[row * stride..][..free_dim]);
+                task.dims[offset] = dim;
+                task.log_jacobian[offset] =
+                    coordinates.to_natural(free, &mut task.natural[offset * natural_stride..][..dim]);
             }
-            let dim = coordinates.natural_dim();
-            let natural = &mut self.natural[row * self.natural_stride..][..dim];
-            let free = &mut self.free[place.clone()];
-            free.copy_from_slice(&self.theta[place]);
-            self.natural_dims[row] = dim;
-            self.log_jacobian[row] = coordinates.to_natural(free, natural);
-        }
-        Ok(())
+        });
+        let failed = tasks.into_iter().find_map(|task| task.result.err());
+        failed.map_or(Ok(()), |(row, error)| {
+            Err(FamilyError::ActiveConstraints { model: family.space().label(self.word(row)), error })
+        })
     }
 
     /// Takes natural parameters of a row, of which there must be as many as the model has; `log |det ∂θ/∂v|`.

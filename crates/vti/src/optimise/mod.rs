@@ -7,7 +7,7 @@ mod schedule;
 use serde::{Deserialize, Serialize};
 
 pub use adamw::{AdamW, AdamWSettings, SettingError};
-pub(crate) use peak::{climb, curvature};
+pub(crate) use peak::{Peak, climb, curvature};
 pub use schedule::Schedule;
 
 use crate::engine::Engine;

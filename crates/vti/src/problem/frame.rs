@@ -60,8 +60,13 @@ impl Frame {
 
     /// From v to u, in place.
     pub fn to_free(&self, v: &mut [f64]) {
-        solve_transposed(&self.factor, v);
+        self.spread(v);
         v.iter_mut().zip(&self.location).for_each(|(x, a)| *x += a);
+    }
+
+    /// From a difference of two v to that of their u, in place.
+    pub(crate) fn spread(&self, v: &mut [f64]) {
+        solve_transposed(&self.factor, v);
     }
 
     /// From u to v, in place.

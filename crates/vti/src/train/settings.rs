@@ -55,7 +55,9 @@ pub enum FlowGradient {
 /// The target at first is `η(θ | m)^β`, with β rising from `start` to 1 over a share of the steps.
 ///
 /// Where a posterior has several modes, a flow that is taken straight to it settles on those that are nearest; a flat target
-/// has no modes to settle on. Only φ sees it: reported bounds are those of η itself, and q(m) is held meanwhile.
+/// has no modes to settle on. Only φ sees it: reported bounds are those of η itself. With
+/// [`InformationSettings::Share`] and a `hold` above 0, q(m) is held meanwhile; otherwise it follows those bounds from the
+/// first step on, while φ is still fitted to a flatter target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TemperSettings {

@@ -4,7 +4,7 @@ use vti::engine::CpuEngine;
 use vti::problem::Problem;
 use vti::problem::selection::{
     CoefficientPrior, Enumeration, EnumerationLimits, ExactError, Likelihood, Method, QuadratureLimits, Selection,
-    enumerate, evidence_by_quadrature, log_evidences,
+    Table, enumerate, evidence_by_quadrature, log_evidences,
 };
 
 use super::{group, selection, small_table};
@@ -72,6 +72,60 @@ fn two_parameters_agree_with_a_slow_sum() {
     assert!((found - expected).abs() < 1e-6, "{found} {expected}");
 }
 
+/// Two clouds of rows, around −15 and 15, each of which may be the one that is believed.
+fn two_clouds() -> Table {
+    let mut table = small_table(50, 1);
+    for row in 0..25 {
+        let noise = table.response[row];
+        (table.response[row], table.response[row + 25]) = (noise - 15.0, 15.0 - noise);
+        table.terms[0].values[row + 25] = table.terms[0].values[row];
+    }
+    table
+}
+
+#[test]
+fn separated_peaks_are_all_found() {
+    let robust = Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 };
+    let selection = selection(&two_clouds(), robust, CoefficientPrior::G { g: None });
+    let (found, expected) = (quadrature(&selection, &[1]), slow(&selection, &[1], 20.0));
+    assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+}
+
+#[test]
+fn a_flat_intercept_takes_up_any_shift_of_the_response() {
+    for likelihood in [Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 }, Likelihood::StudentT { df: 3.0 }] {
+        for model in [[0u16], [1]] {
+            let evidence = |shift: f64| {
+                let mut table = two_clouds();
+                table.response.iter_mut().for_each(|y| *y += shift);
+                quadrature(&selection(&table, likelihood, CoefficientPrior::G { g: None }), &model)
+            };
+            let expected = evidence(0.0);
+            for shift in [-15.0, 3.7, 15.0, 200.0, -1e4] {
+                let found = evidence(shift);
+                assert!((found - expected).abs() < 1e-6, "{likelihood:?} {model:?} {shift}: {found} {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_g_prior_does_not_depend_on_the_units_of_the_response() {
+    let table = small_table(25, 2);
+    let probabilities = |unit: f64| {
+        let mut table = table.clone();
+        table.response.iter_mut().for_each(|y| *y *= unit);
+        let robust = Likelihood::Robust { alpha: 0.1, sigma1: unit, sigma2: 10.0 * unit };
+        let selection = selection(&table, robust, CoefficientPrior::G { g: None });
+        enumerate(&selection, &CpuEngine::<f64>::single(), &EnumerationLimits::default()).unwrap().probabilities
+    };
+    let expected = probabilities(1.0);
+    for unit in [1e-3, 50.0] {
+        let found = probabilities(unit);
+        assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{unit}: {found:?} {expected:?}");
+    }
+}
+
 #[test]
 fn an_enumeration_adds_up() {
     let mut table = small_table(20, 2);
@@ -128,7 +182,6 @@ fn an_improper_posterior_is_not_integrated() {
     let mut table = small_table(12, 1);
     table.response.fill(1.0);
     let selection = selection(&table, Likelihood::Logistic {}, CoefficientPrior::G { g: None });
-    let limits = QuadratureLimits { points: 1 << 14, ..QuadratureLimits::default() };
-    let error = evidence_by_quadrature(&selection, &[0], &limits).unwrap_err();
+    let error = evidence_by_quadrature(&selection, &[0], &QuadratureLimits::default()).unwrap_err();
     assert!(matches!(error, ExactError::NotConverged { .. }), "{error:?}");
 }

@@ -74,6 +74,18 @@ fn chains_that_cannot_meet_say_so() {
     assert!(chains.warnings.iter().any(|warning| warning == "10 of 10 chains never left their model"));
 }
 
+#[test]
+fn chains_that_can_only_swap_stay_where_nothing_can_be_swapped() {
+    // One term: every model is empty or full, and neither has anything to exchange.
+    let selection =
+        selection(&small_table(30, 1), Likelihood::StudentT { df: 4.0 }, CoefficientPrior::Normal { scale: 1.0 });
+    let only_swaps = RjmcmcSettings { flips: 0, swaps: 1, ..settings() };
+    let chains = rjmcmc(&selection, &CpuEngine::<f64>::single(), &only_swaps, &mut |_| ControlFlow::Continue(()));
+    let chains = chains.unwrap();
+    assert!(chains.warnings.iter().any(|warning| warning == "10 of 10 chains never left their model"));
+    assert!(chains.draws.log_target.iter().all(|x| x.is_finite()));
+}
+
 fn refused(problem: &impl Problem, settings: &RjmcmcSettings) -> String {
     let engine = CpuEngine::<f64>::single();
     rjmcmc(problem, &engine, settings, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()

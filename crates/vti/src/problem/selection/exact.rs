@@ -5,7 +5,7 @@
 //! differs from the one before by one term, which the sweep operator (Goodnight 1979) takes in or out in O(p²) operations.
 
 use super::likelihood::ln_gamma;
-use super::{CoefficientPrior, Design, Likelihood, Selection};
+use super::{CoefficientPrior, Likelihood, Selection};
 use crate::engine::Engine;
 use crate::problem::BatchError;
 
@@ -238,18 +238,25 @@ struct Swept {
 
 impl Swept {
     /// The model with nothing but what is always in.
+    ///
+    /// With y = ȳ + r, and b₀ = ȳ + c₀ for the intercept, `|y − Xb|² + λ|b|²` is a quadratic in c₀ and the slopes whose
+    /// linear part is `Xᵀr`, less λȳ for c₀, and whose constant is `rᵀr + λȳ²`: no digits are lost to a large mean.
     fn new(selection: &Selection, penalty: f64) -> Self {
         let design = selection.design();
+        let mean = design.response().iter().sum::<f64>() / design.rows() as f64;
+        let centred: Vec<f64> = design.response().iter().map(|y| y - mean).collect();
         let (columns, size) = (design.columns(), design.columns() + 1);
         let mut matrix = vec![0.0; size * size];
         for a in 0..columns {
             for b in 0..columns {
                 matrix[a * size + b] = selection.gram()[a * columns + b] + if a == b { penalty } else { 0.0 };
             }
-            let with_response: f64 = design.column(a).iter().zip(design.response()).map(|(x, y)| x * y).sum();
+            let pull = if a == 0 { penalty * mean } else { 0.0 };
+            let with_response = design.column(a).iter().zip(&centred).map(|(x, r)| x * r).sum::<f64>() - pull;
             (matrix[a * size + columns], matrix[columns * size + a]) = (with_response, with_response);
         }
-        matrix[size * size - 1] = design.response().iter().map(|y| y * y).sum();
+        let total: f64 = centred.iter().map(|r| r * r).sum();
+        matrix[size * size - 1] = total + penalty * mean * mean;
         let mut first = design.always();
         let mut place = |count: usize| {
             first += count;
@@ -261,7 +268,7 @@ impl Swept {
             inside: vec![false; columns],
             terms: design.terms().iter().map(|(_, count)| place(*count)).collect(),
             n: design.rows() as f64,
-            total: total(design),
+            total,
             columns: 0.0,
             log_determinant: 0.0,
         };
@@ -307,11 +314,4 @@ impl Swept {
             }
         }
     }
-}
-
-/// Sum of squares around the mean.
-fn total(design: &Design) -> f64 {
-    let n = design.rows() as f64;
-    let mean = design.response().iter().sum::<f64>() / n;
-    design.response().iter().map(|y| (y - mean) * (y - mean)).sum()
 }

@@ -19,13 +19,16 @@ pub(super) struct Quadratic {
     columns: Vec<u32>,
     /// XᵀWX, row-major.
     gram: Vec<f64>,
+    /// What was taken from z, lest a response far from 0 costs digits; the first column being the intercept, it is taken
+    /// from that as well.
+    centre: f64,
     /// XᵀWz.
     cross: Vec<f64>,
     /// zᵀWz.
     square: f64,
 }
 
-/// Reweighting ends when no linear predictor moves by more than this, relative to the largest, or after so many rounds.
+/// Reweighting ends when no linear predictor moves by more than this, relative to their spread, or after so many rounds.
 const TOLERANCE: f64 = 1e-8;
 const ROUNDS: usize = 50;
 
@@ -54,9 +57,9 @@ impl Quadratic {
             let part = quadratic.restrict(selection, &places, scale)?;
             let next = predictors(selection, columns, &part.mean);
             let moved = eta.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            let largest = next.iter().fold(0.0, |most, eta| eta.abs().max(most));
+            let spread = next.iter().fold(0.0, |most, eta| (eta - quadratic.centre).abs().max(most));
             (eta, scale, found) = (next, part.scale, Some(quadratic));
-            if moved <= TOLERANCE * (1.0 + largest) {
+            if moved <= TOLERANCE * (1.0 + spread) {
                 break;
             }
         }
@@ -66,6 +69,8 @@ impl Quadratic {
     fn weighted(selection: &Selection, columns: &[u32], weights: &[f64], working: &[f64]) -> Self {
         let (design, count) = (&selection.design, columns.len());
         let instructions = Instructions::detect();
+        let centre = working.iter().sum::<f64>() / working.len() as f64;
+        let centred: Vec<f64> = working.iter().map(|z| z - centre).collect();
         let (mut gram, mut cross) = (vec![0.0; count * count], vec![0.0; count]);
         for a in 0..count {
             let column = design.column(columns[a] as usize);
@@ -74,10 +79,10 @@ impl Quadratic {
                 let product = instructions.run(Dot { a: &weighted, b: design.column(columns[b] as usize) });
                 (gram[a * count + b], gram[b * count + a]) = (product, product);
             }
-            cross[a] = instructions.run(Dot { a: &weighted, b: working });
+            cross[a] = instructions.run(Dot { a: &weighted, b: &centred });
         }
-        let square = working.iter().zip(weights).map(|(z, w)| w * z * z).sum();
-        Self { columns: columns.to_vec(), gram, cross, square }
+        let square = centred.iter().zip(weights).map(|(z, w)| w * z * z).sum();
+        Self { columns: columns.to_vec(), gram, centre, cross, square }
     }
 
     /// Mean and precision of the coefficients at some places of the quadratic, and their scale where there is one.
@@ -87,7 +92,7 @@ impl Quadratic {
         let free = (selection.design.rows() as f64 - lost).max(1.0);
         if !selection.settings.likelihood.has_scale() {
             let (mean, factor) = self.solve(selection, places, 1.0)?;
-            return Some(Restricted { mean, factor, scale, free });
+            return Some(self.restricted(mean, factor, scale, free));
         }
         if g_prior {
             // The prior's precision scales with the likelihood's: the mean is the same for every scale.
@@ -95,7 +100,7 @@ impl Quadratic {
             let explained: f64 = places.iter().zip(&mean).map(|(&c, b)| self.cross[c as usize] * b).sum();
             let scale = ((self.square - explained).max(f64::MIN_POSITIVE) / free).sqrt();
             factor.iter_mut().for_each(|c| *c /= scale);
-            return Some(Restricted { mean, factor, scale, free });
+            return Some(self.restricted(mean, factor, scale, free));
         }
         let mut scale = scale;
         for _ in 0..SCALE_ROUNDS {
@@ -103,10 +108,16 @@ impl Quadratic {
             scale = (self.residual(places, &mean) / free).sqrt();
         }
         let (mean, factor) = self.solve(selection, places, scale * scale)?;
-        Some(Restricted { mean, factor, scale, free })
+        Some(self.restricted(mean, factor, scale, free))
     }
 
-    /// `(z − Xb)ᵀ W (z − Xb)`.
+    /// Counts the intercept from 0 again.
+    fn restricted(&self, mut mean: Vec<f64>, factor: Vec<f64>, scale: f64, free: f64) -> Restricted {
+        mean[0] += self.centre;
+        Restricted { mean, factor, scale, free }
+    }
+
+    /// `(z − Xb)ᵀ W (z − Xb)`, the intercept counted from the centre.
     fn residual(&self, places: &[u32], mean: &[f64]) -> f64 {
         let mut sum = self.square;
         for (&row, a) in places.iter().zip(mean) {
@@ -118,7 +129,8 @@ impl Quadratic {
         sum.max(f64::MIN_POSITIVE)
     }
 
-    /// Mean and Cholesky factor of the precision, given the variance that the quadratic is to be divided by.
+    /// Mean, its intercept counted from the centre, and Cholesky factor of the precision, given the variance that the
+    /// quadratic is to be divided by.
     fn solve(&self, selection: &Selection, places: &[u32], variance: f64) -> Option<(Vec<f64>, Vec<f64>)> {
         let (count, all) = (self.columns.len(), selection.design.columns());
         let mut factor = Vec::with_capacity(packed_len(places.len()));
@@ -139,6 +151,10 @@ impl Quadratic {
         }
         cholesky(&mut factor, places.len()).ok()?;
         let mut mean: Vec<f64> = places.iter().map(|&column| self.cross[column as usize] / variance).collect();
+        if let CoefficientPrior::Normal { .. } = selection.settings.prior {
+            // The prior pulls the intercept to 0, not to the centre.
+            mean[0] -= self.centre / selection.spread;
+        }
         solve(&factor, &mut mean);
         solve_transposed(&factor, &mut mean);
         Some((mean, factor))

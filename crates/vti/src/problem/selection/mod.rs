@@ -11,6 +11,7 @@ mod likelihood;
 mod prior;
 mod quadrature;
 pub mod simulate;
+mod starts;
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -137,10 +138,10 @@ impl Selection {
         let mean = response.iter().sum::<f64>() / n;
         let sd = (response.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / n).sqrt();
         let spread = match settings.prior {
+            CoefficientPrior::G { g: Some(g) } => g,
             // A logit carries a quarter of the information of a unit normal at best.
-            CoefficientPrior::G { g } => {
-                g.unwrap_or(n) * if settings.likelihood == (Likelihood::Logistic {}) { 4.0 } else { 1.0 }
-            }
+            CoefficientPrior::G { g: None } if settings.likelihood == (Likelihood::Logistic {}) => 4.0 * n,
+            CoefficientPrior::G { g: None } => n,
             CoefficientPrior::Normal { scale } => scale * scale,
         };
         let mut selection = Self {
@@ -322,9 +323,13 @@ impl Selection {
         (value + prior, by_log_scale + prior_by_log_scale)
     }
 
-    /// The scale where it is no parameter.
+    /// The scale where it is no parameter: what a g-prior means by σ.
     fn known_scale(&self) -> f64 {
-        if let Likelihood::Gaussian { sigma: Some(sigma) } = self.settings.likelihood { sigma } else { 1.0 }
+        match self.settings.likelihood {
+            Likelihood::Gaussian { sigma: Some(sigma) } => sigma,
+            Likelihood::Robust { sigma1, .. } => sigma1,
+            _ => 1.0,
+        }
     }
 }
 

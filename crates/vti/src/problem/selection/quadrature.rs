@@ -4,15 +4,16 @@
 //! differs from its integral by terms that vanish exponentially in 1/h² (the trapezoid rule on the whole real line). Two
 //! lattices are summed, the second shifted by half a step along every axis: the leading terms of their errors are opposite, so
 //! that the mean of both is better than either and their difference says how far off each is. Points are found by spreading
-//! from the peaks to neighbours for as long as the density matters, whatever the shape of the posterior.
+//! from the peaks to neighbours for as long as the density matters, whatever the shape of the posterior; the first step suits
+//! the sharpest peak that matters, so that no lattice passes between its points.
 
 use std::collections::HashSet;
 
 use super::exact::ExactError;
+use super::starts::starts;
 use super::{CoefficientPrior, Selection};
-use crate::optimise::{climb, curvature};
-use crate::problem::{BatchError, FreeRows, Problem};
-use crate::random::{Purpose, Stream};
+use crate::optimise::{Peak, climb, curvature};
+use crate::problem::{BatchError, Frame, FreeRows, Problem};
 use crate::space::ModelSpace;
 use crate::triangular::{cholesky, log_diagonal, lower_half, multiply_transposed, solve_transposed};
 
@@ -44,12 +45,14 @@ pub struct Evidence {
 
 /// The most parameters a lattice can have.
 const MOST_PARAMETERS: usize = 6;
-/// The first step, in standard deviations at the peak.
+/// The first step, in standard deviations at the sharpest peak.
 const FIRST_STEP: f64 = 0.7;
 /// Densities that are so many nats below the largest do not matter.
 const NEGLIGIBLE: f64 = 36.0;
-/// Standard deviations of the places from which peaks are looked for.
-const STARTS: [f64; 10] = [0.0, 0.3, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 10.0, 10.0];
+/// Peaks whose mass is so many nats below the largest need not be resolved.
+const LIGHT: f64 = 20.0;
+/// Climbs that end so close to each other, as seen from the frame, have found the same peak.
+const SAME: f64 = 1e-3;
 /// Steps up to a peak.
 const CLIMB: usize = 200;
 /// Points evaluated together.
@@ -62,6 +65,8 @@ pub fn evidence_by_quadrature(
     limits: &QuadratureLimits,
 ) -> Result<Evidence, ExactError> {
     let label = || selection.space().label(model);
+    let mut columns = Vec::new();
+    selection.design.model_columns(model, &mut columns);
     let mut field = Field::new(selection, model);
     let most = limits.parameters.min(MOST_PARAMETERS);
     if field.dim > most {
@@ -70,14 +75,15 @@ pub fn evidence_by_quadrature(
     if field.dim == 0 {
         return Ok(Evidence { value: field.at(&[], &mut [])?, error: 0.0 });
     }
-    let Some(frame) = Frame::find(&mut field)? else {
-        return Err(ExactError::NoPeak { model: label() });
-    };
-    let mut step = FIRST_STEP;
+    let no_peak = || ExactError::NoPeak { model: label() };
+    let frame = selection.frame(model).or_else(|| unit_frame(field.dim)).ok_or_else(no_peak)?;
+    let peaks = find_peaks(&mut field, &frame, &starts(selection, &columns, &frame))?;
+    let chart = Chart::new(&frame, &peaks, field.funnel).ok_or_else(no_peak)?;
+    let mut step = chart.first_step;
     let mut best: Option<Evidence> = None;
     loop {
-        let first = frame.sum(&mut field, Lattice { step, shift: 0.0 }, limits.points)?;
-        let second = frame.sum(&mut field, Lattice { step, shift: 0.5 }, limits.points)?;
+        let first = chart.sum(&mut field, Lattice { step, shift: 0.0 }, limits.points)?;
+        let second = chart.sum(&mut field, Lattice { step, shift: 0.5 }, limits.points)?;
         let (Some(first), Some(second)) = (first, second) else { break };
         let value = first.max(second) + (0.5 * (1.0 + (-(first - second).abs()).exp())).ln();
         let found = Evidence { value, error: (first - second).abs() };
@@ -132,14 +138,14 @@ impl<'p> Field<'p> {
     /// Evaluates up to [`CHUNK`] points of a lattice; a value that is not a number counts as none.
     fn values(
         &mut self,
-        frame: &Frame,
+        chart: &Chart,
         places: &[Place],
         lattice: Lattice,
         to: &mut Vec<f64>,
     ) -> Result<(), BatchError> {
         to.clear();
         for (row, place) in places.iter().enumerate() {
-            to.push(frame.write_point(place, lattice, self.funnel, self.rows.row(row).free));
+            to.push(chart.write_point(place, lattice, self.funnel, self.rows.row(row).free));
         }
         self.rows.evaluate()?;
         for (row, value) in to.iter_mut().enumerate() {
@@ -152,15 +158,63 @@ impl<'p> Field<'p> {
     }
 }
 
-/// Coordinates in which the highest peak is at 0 with unit scale: u = peak + L⁻ᵀ x, LLᵀ being its curvature.
-struct Frame {
+/// The frame of a model that has none.
+fn unit_frame(dim: usize) -> Option<Frame> {
+    Frame::from_precision(vec![0.0; dim], unit_factor(dim))
+}
+
+/// The packed factor of the identity.
+fn unit_factor(dim: usize) -> Vec<f64> {
+    (0..dim).flat_map(|i| (0..=i).map(move |j| f64::from(u8::from(i == j)))).collect()
+}
+
+/// A peak as seen from the frame, and how sharp it is.
+struct Summit {
+    point: Vec<f64>,
+    value: f64,
+    /// The negative Hessian, row-major.
+    curvature: Vec<f64>,
+}
+
+/// Climbs from all starts; different peaks that are not negligible, the highest first.
+fn find_peaks(field: &mut Field<'_>, frame: &Frame, starts: &[Vec<f64>]) -> Result<Vec<Summit>, BatchError> {
+    let mut failure = None;
+    let mut density = |point: &[f64], gradient: &mut [f64]| {
+        let mut free = point.to_vec();
+        frame.to_free(&mut free);
+        let value = field.at(&free, gradient).unwrap_or_else(|error| {
+            failure = Some(error);
+            f64::NAN
+        });
+        frame.pull_back(gradient);
+        value
+    };
+    let mut found: Vec<Peak> = starts.iter().filter_map(|start| climb(start, CLIMB, &mut density)).collect();
+    found.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let mut peaks: Vec<Peak> = Vec::new();
+    for peak in found {
+        let same = |other: &Peak| peak.point.iter().zip(&other.point).all(|(a, b)| (a - b).abs() < SAME);
+        let near = peaks.first().is_none_or(|highest| peak.value > highest.value - NEGLIGIBLE);
+        if near && !peaks.iter().any(same) {
+            peaks.push(peak);
+        }
+    }
+    let summit = |Peak { point, value }| Summit { curvature: curvature(&point, &mut density), point, value };
+    let summits = peaks.into_iter().map(summit).collect();
+    failure.map_or(Ok(summits), Err)
+}
+
+/// Coordinates in which the highest peak is at 0 with unit scale: u = peak + A x. Seen from the frame, A is L⁻ᵀ, LLᵀ being
+/// the curvature there.
+struct Chart {
     peak: Vec<f64>,
-    /// The columns of L⁻ᵀ.
+    /// The columns of A.
     axes: Vec<Vec<f64>>,
-    /// `log |det L⁻ᵀ|`.
+    /// `log |det A|`.
     log_volume: f64,
     /// All peaks, as x.
     peaks: Vec<Vec<f64>>,
+    first_step: f64,
 }
 
 /// Points at x = step · (place + shift).
@@ -170,50 +224,84 @@ struct Lattice {
     shift: f64,
 }
 
-/// A point of a lattice, in steps.
+/// A point of a lattice, in steps. A lattice that reaches farther than these numbers do has too many points.
 type Place = [i16; MOST_PARAMETERS];
 
-impl Frame {
-    /// Looks for peaks.
-    fn find(field: &mut Field<'_>) -> Result<Option<Self>, BatchError> {
-        let dim = field.dim;
-        let mut stream = Stream::new(0, Purpose::Initialise, 0, 0);
-        let mut failure = None;
-        let mut density = |point: &[f64], gradient: &mut [f64]| {
-            field.at(point, gradient).unwrap_or_else(|error| {
-                failure = Some(error);
-                f64::NAN
-            })
-        };
-        let starts = STARTS.map(|scale| (0..dim).map(|_| scale * stream.normal()).collect::<Vec<f64>>());
-        let mut peaks: Vec<_> = starts.iter().filter_map(|start| climb(start, CLIMB, &mut density)).collect();
-        peaks.sort_by(|a, b| b.value.total_cmp(&a.value));
-        let curved = peaks.first().map(|peak| curvature(&peak.point, &mut density));
-        if let Some(error) = failure {
-            return Err(error);
+impl Lattice {
+    /// The point nearest to x.
+    fn nearest(self, x: &[f64]) -> Option<Place> {
+        let mut place = [0; MOST_PARAMETERS];
+        for (place, x) in place.iter_mut().zip(x) {
+            let steps = (x / self.step - self.shift).round();
+            if steps.is_nan() || steps.abs() > f64::from(i16::MAX) {
+                return None;
+            }
+            *place = steps as i16;
         }
-        let (Some(highest), Some(curved)) = (peaks.first(), curved) else { return Ok(None) };
-        let mut factor = lower_half(&curved, dim);
-        if cholesky(&mut factor, dim).is_err() {
-            // Flat somewhere: any scale will do, the lattice follows the density.
-            factor = (0..dim).flat_map(|i| (0..=i).map(move |j| f64::from(u8::from(i == j)))).collect();
-        }
+        Some(place)
+    }
+}
+
+impl Summit {
+    /// The packed factor of the curvature, where that is positive definite.
+    fn factor(&self) -> Option<Vec<f64>> {
+        let dim = self.point.len();
+        let mut factor = lower_half(&self.curvature, dim);
+        cholesky(&mut factor, dim).ok().map(|()| factor)
+    }
+
+    /// Laplace's approximation of the log mass, up to a constant; a flat summit is as heavy as it is high.
+    fn log_mass(&self) -> f64 {
+        self.value - self.factor().map_or(0.0, |factor| log_diagonal(&factor, self.point.len()))
+    }
+
+    /// The curvature along an axis all of whose components but the first are stretched.
+    fn sharpness(&self, axis: &[f64], stretch: f64) -> f64 {
+        let along: Vec<f64> = axis.iter().enumerate().map(|(i, v)| if i == 0 { *v } else { stretch * v }).collect();
+        let product = |row: &[f64]| row.iter().zip(&along).map(|(a, b)| a * b).sum::<f64>();
+        self.curvature.chunks_exact(along.len()).zip(&along).map(|(row, v)| v * product(row)).sum()
+    }
+}
+
+/// σ relative to that of the highest peak, from a difference as seen from the frame.
+fn relative_scale(frame: &Frame, off: &[f64]) -> f64 {
+    let mut free = off.to_vec();
+    frame.spread(&mut free);
+    free[0].exp()
+}
+
+impl Chart {
+    /// None without peaks, of which the first is the highest.
+    fn new(frame: &Frame, peaks: &[Summit], funnel: bool) -> Option<Self> {
+        let highest = peaks.first()?;
+        let dim = highest.point.len();
+        // Flat somewhere: any scale will do, the lattice follows the density.
+        let factor = highest.factor().unwrap_or_else(|| unit_factor(dim));
         let axis = |i: usize| {
             let mut axis = vec![0.0; dim];
             axis[i] = 1.0;
             solve_transposed(&factor, &mut axis);
             axis
         };
-        let log_volume = -log_diagonal(&factor, dim);
-        // x = Lᵀ (u − peak).
-        let place = |point: &[f64]| {
-            let mut off: Vec<f64> = point.iter().zip(&highest.point).map(|(u, peak)| u - peak).collect();
+        let mut axes: Vec<Vec<f64>> = (0..dim).map(axis).collect();
+        let heaviest = peaks.iter().map(Summit::log_mass).fold(f64::NEG_INFINITY, f64::max);
+        let (mut places, mut sharpest) = (Vec::new(), 1.0f64);
+        for peak in peaks {
+            let mut off: Vec<f64> = peak.point.iter().zip(&highest.point).map(|(v, highest)| v - highest).collect();
+            let stretch = if funnel { relative_scale(frame, &off) } else { 1.0 };
+            if peak.log_mass() > heaviest - LIGHT {
+                sharpest = axes.iter().map(|axis| peak.sharpness(axis, stretch)).fold(sharpest, f64::max);
+            }
+            off[1..].iter_mut().for_each(|v| *v /= stretch);
+            // x = Lᵀ (v − peak).
             multiply_transposed(&factor, &mut off);
-            off
-        };
-        let near = |value: f64| value > highest.value - NEGLIGIBLE;
-        let peaks = peaks.iter().filter(|peak| near(peak.value)).map(|peak| place(&peak.point)).collect();
-        Ok(Some(Self { peak: highest.point.clone(), axes: (0..dim).map(axis).collect(), log_volume, peaks }))
+            places.push(off);
+        }
+        axes.iter_mut().for_each(|axis| frame.spread(axis));
+        let mut peak = highest.point.clone();
+        frame.to_free(&mut peak);
+        let log_volume = frame.log_jacobian() - log_diagonal(&factor, dim);
+        Some(Self { peak, axes, log_volume, peaks: places, first_step: FIRST_STEP / sharpest.sqrt() })
     }
 
     /// The log of step^d Σ density over a lattice; nothing if it has more points than allowed.
@@ -222,11 +310,7 @@ impl Frame {
         let mut seen: HashSet<Place> = HashSet::new();
         let mut waiting: Vec<Place> = Vec::new();
         for peak in &self.peaks {
-            let mut place = [0; MOST_PARAMETERS];
-            place
-                .iter_mut()
-                .zip(peak)
-                .for_each(|(place, x)| *place = (x / lattice.step - lattice.shift).round() as i16);
+            let Some(place) = lattice.nearest(peak) else { return Ok(None) };
             if seen.insert(place) {
                 waiting.push(place);
             }
@@ -251,7 +335,8 @@ impl Frame {
                 for axis in 0..dim {
                     for direction in [-1, 1] {
                         let mut next = *place;
-                        next[axis] = next[axis].saturating_add(direction);
+                        let Some(moved) = next[axis].checked_add(direction) else { return Ok(None) };
+                        next[axis] = moved;
                         if seen.insert(next) {
                             waiting.push(next);
                         }

@@ -1,0 +1,466 @@
+//! The operations of the CPU engine.
+
+use std::ops::Range;
+
+use super::memory::{CpuBuffer, CpuMatrix, CpuRows};
+use super::team::{Chunks, for_each};
+use super::{CpuEngine, TILE, lookup, optimiser, product, residual, transform, weights, words};
+use crate::engine::{
+    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Part, Placement, Reach, Real, Residual,
+    ResidualUnits, RowPlan, Symbols, Table, TableGradient, Transform,
+};
+
+/// One implementation for each precision, rather than one that is generic: the kernels behind it are then compiled with this
+/// crate, once, and not again with every program that uses it.
+macro_rules! engine {
+    ($module:ident, $real:ty) => {
+        mod $module {
+            use super::*;
+
+            type T = $real;
+
+            impl Engine for CpuEngine<T> {
+                type Real = T;
+                type Buffer = CpuBuffer<T>;
+                type Matrix = CpuMatrix<T>;
+                type Rows = CpuRows;
+
+                fn buffer(&self, len: usize) -> CpuBuffer<T> {
+                    CpuBuffer::zeros(len)
+                }
+
+                fn write(&self, from: &[T], to: &mut CpuBuffer<T>) {
+                    to.copy_from_slice(from);
+                }
+
+                fn read(&self, from: &CpuBuffer<T>, to: &mut [T]) {
+                    to.copy_from_slice(from);
+                }
+
+                fn matrix(&self, features: usize, rows: usize) -> CpuMatrix<T> {
+                    CpuMatrix::zeros(features, rows)
+                }
+
+                fn rows(&self, capacity: usize, max_dim: usize) -> CpuRows {
+                    CpuRows::new(capacity, max_dim)
+                }
+
+                fn set_rows(&self, rows: &mut CpuRows, plan: RowPlan<'_>) {
+                    rows.set(plan);
+                }
+
+                fn import(&self, rows: &CpuRows, from: &[T], at: Placement<'_>, to: &mut CpuMatrix<T>) {
+                    self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| {
+                        lookup::import(rows, tile, from, at, to)
+                    });
+                }
+
+                fn export(&self, rows: &CpuRows, from: &CpuMatrix<T>, at: Placement<'_>, to: &mut [T]) {
+                    lookup::export(rows, from, at, to);
+                }
+
+                fn clear(&self, matrix: &mut CpuMatrix<T>) {
+                    matrix.data.fill(T::ZERO);
+                }
+
+                fn copy(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+                    let len = rows.tiles() * from.features * TILE;
+                    to.data[..len].copy_from_slice(&from.data[..len]);
+                }
+
+                fn product(
+                    &self,
+                    linear: &Linear,
+                    parameters: &CpuBuffer<T>,
+                    rows: &CpuRows,
+                    input: &CpuMatrix<T>,
+                    units: Range<usize>,
+                    output: Output<'_, CpuMatrix<T>>,
+                ) {
+                    let Output { to, accumulate, activation } = output;
+                    let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.outputs().max(1);
+                    let relu = matches!(activation, Activation::Relu);
+                    let tile_product = |tile: usize, to: &mut [T], copy: Option<&mut [T]>| {
+                        let units = units.start..units.end.min(linear.outputs.units(rows.tile_dim(tile)));
+                        self.run(product::Forward {
+                            linear,
+                            parameters,
+                            units,
+                            input: input.tile(tile),
+                            output: product::TileOutput { to, accumulate, relu, copy },
+                        });
+                    };
+                    match activation {
+                        Activation::ReluInto(copy) => self.each_tile_pair(rows, (to, copy), cost, |tile, to, copy| {
+                            tile_product(tile, to, Some(copy));
+                        }),
+                        _ => self.each_tile(rows, to, cost, |tile, to| tile_product(tile, to, None)),
+                    }
+                }
+
+                fn residual(
+                    &self,
+                    net: &Residual<'_>,
+                    parameters: &CpuBuffer<T>,
+                    rows: &CpuRows,
+                    part: &Part<'_>,
+                    values: ResidualUnits<'_, CpuMatrix<T>>,
+                ) {
+                    // Several tiles are shared out among the threads product by product.
+                    match part.group {
+                        Some(group) if rows.tiles() == 1 || self.team.is_none() => {
+                            residual::part(self, net, parameters, rows, (part, group), values);
+                        }
+                        _ => net.by_products(self, parameters, rows, part, values),
+                    }
+                }
+
+                fn product_input_gradient(
+                    &self,
+                    linear: &Linear,
+                    parameters: &CpuBuffer<T>,
+                    rows: &CpuRows,
+                    gradient: &CpuMatrix<T>,
+                    units: Range<usize>,
+                    output: InputGradient<'_, CpuMatrix<T>>,
+                ) {
+                    let InputGradient { to, accumulate, residual, gate } = output;
+                    let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.inputs().max(1);
+                    self.each_tile(rows, to, cost, |tile, to| {
+                        let dim = rows.tile_dim(tile);
+                        self.run(product::InputGradient {
+                            linear,
+                            parameters,
+                            outputs: linear.outputs.units(dim),
+                            inputs: units.start..units.end.min(linear.inputs.units(dim)),
+                            gradient: gradient.tile(tile),
+                            to,
+                            accumulate,
+                            residual: residual.map(|residual| residual.tile(tile)),
+                            gate: gate.map(|gate| gate.tile(tile)),
+                        });
+                    });
+                }
+
+                fn product_weight_gradient(
+                    &self,
+                    linear: &Linear,
+                    rows: &CpuRows,
+                    input: &CpuMatrix<T>,
+                    gradient: &CpuMatrix<T>,
+                    scratch: &mut CpuMatrix<T>,
+                    to: &mut CpuBuffer<T>,
+                ) {
+                    weights::weight_gradient(self, linear, rows, (input, gradient), scratch, to);
+                }
+
+                fn gate(&self, rows: &CpuRows, by: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+                    self.each_tile(rows, to, TILE * by.features, |tile, to| {
+                        for (to, &by) in to.iter_mut().zip(by.tile(tile)) {
+                            *to = if by > T::ZERO { *to } else { T::ZERO };
+                        }
+                    });
+                }
+
+                fn scratch_features(&self, inputs: usize) -> usize {
+                    weights::padded(inputs)
+                }
+
+                fn gather(&self, table: Table<'_, Self>, reach: &Reach, rows: &CpuRows, to: &mut CpuMatrix<T>) {
+                    self.each_tile(rows, to, TILE * reach.all(), |tile, to| {
+                        let units = reach.units(rows.tile_dim(tile));
+                        match &table {
+                            Table::Parameters { buffer, at, width } => {
+                                self.run(lookup::Gather {
+                                    table: &buffer[*at..],
+                                    width: *width,
+                                    units,
+                                    rows,
+                                    tile,
+                                    to,
+                                });
+                            }
+                            Table::Computed(table) => lookup::gather_computed(table, units, rows, tile, to),
+                        }
+                    });
+                }
+
+                fn scatter(&self, from: &CpuMatrix<T>, reach: &Reach, rows: &CpuRows, table: TableGradient<'_, Self>) {
+                    match table {
+                        TableGradient::Parameters { buffer, at, contexts, width } => {
+                            self.run(lookup::Scatter {
+                                from,
+                                reach,
+                                rows,
+                                table: &mut buffer[at..at + contexts * width],
+                                width,
+                            });
+                        }
+                        TableGradient::Computed(table) => lookup::scatter_computed(from, reach, rows, table),
+                    }
+                }
+
+                fn gather_coordinates(
+                    &self,
+                    table: &CpuMatrix<T>,
+                    k: usize,
+                    rows: &CpuRows,
+                    reversed: bool,
+                    to: &mut CpuMatrix<T>,
+                ) {
+                    self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| {
+                        lookup::gather_coordinates(table, k, rows, reversed, tile, to);
+                    });
+                }
+
+                fn scatter_coordinates(
+                    &self,
+                    from: &CpuMatrix<T>,
+                    k: usize,
+                    rows: &CpuRows,
+                    reversed: bool,
+                    table: &mut CpuMatrix<T>,
+                ) {
+                    lookup::scatter_coordinates(from, k, rows, reversed, table);
+                }
+
+                fn reverse(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+                    self.each_tile(rows, to, 4 * TILE * from.features, |tile, to| {
+                        self.run(lookup::Reverse { dims: rows.tile_dims(tile), from: from.tile(tile), to });
+                    });
+                }
+
+                fn transform(
+                    &self,
+                    transform: &Transform,
+                    rows: &CpuRows,
+                    rho: &CpuMatrix<T>,
+                    x: &CpuMatrix<T>,
+                    y: &mut CpuMatrix<T>,
+                    log_det: &mut CpuMatrix<T>,
+                ) {
+                    let cost = 16 * TILE * rho.features;
+                    self.each_tile_pair(rows, (y, log_det), cost, |tile, y, log_det| {
+                        let dims = rows.tile_dims(tile);
+                        self.run(transform::Forward {
+                            transform,
+                            dims,
+                            rho: rho.tile(tile),
+                            x: x.tile(tile),
+                            y,
+                            log_det,
+                        });
+                    });
+                }
+
+                fn transform_gradient(
+                    &self,
+                    transform: &Transform,
+                    rows: &CpuRows,
+                    rho: &mut CpuMatrix<T>,
+                    x: &CpuMatrix<T>,
+                    log_det_gradient: &CpuMatrix<T>,
+                    gradient: &mut CpuMatrix<T>,
+                ) {
+                    let cost = 16 * TILE * rho.features;
+                    self.each_tile_pair(rows, (rho, gradient), cost, |tile, rho, gradient| {
+                        let dims = rows.tile_dims(tile);
+                        let log_det_gradient = log_det_gradient.tile(tile);
+                        self.run(transform::Gradient {
+                            transform,
+                            dims,
+                            rho,
+                            x: x.tile(tile),
+                            log_det_gradient,
+                            gradient,
+                        });
+                    });
+                }
+
+                fn transform_inverse(
+                    &self,
+                    transform: &Transform,
+                    rows: &CpuRows,
+                    coordinates: Range<usize>,
+                    rho: &CpuMatrix<T>,
+                    y: &CpuMatrix<T>,
+                    x: &mut CpuMatrix<T>,
+                    log_det: &mut CpuMatrix<T>,
+                ) {
+                    let cost = 16 * TILE * transform.parameters() * coordinates.len();
+                    self.each_tile_pair(rows, (x, log_det), cost, |tile, x, log_det| {
+                        let dims = rows.tile_dims(tile);
+                        let coordinates = coordinates.start..coordinates.end.min(dims[0] as usize);
+                        let (rho, y) = (rho.tile(tile), y.tile(tile));
+                        self.run(transform::Inverse { transform, dims, coordinates, rho, y, x, log_det });
+                    });
+                }
+
+                fn transform_score(
+                    &self,
+                    transform: &Transform,
+                    rows: &CpuRows,
+                    coordinates: Range<usize>,
+                    rho: &CpuMatrix<T>,
+                    x: &CpuMatrix<T>,
+                    later: &CpuMatrix<T>,
+                    score: &mut CpuMatrix<T>,
+                    rho_gradient: &mut CpuMatrix<T>,
+                ) {
+                    let cost = 32 * TILE * transform.parameters() * coordinates.len();
+                    self.each_tile_pair(rows, (score, rho_gradient), cost, |tile, score, rho_gradient| {
+                        let dims = rows.tile_dims(tile);
+                        let coordinates = coordinates.start..coordinates.end.min(dims[0] as usize);
+                        let (rho, x, later) = (rho.tile(tile), x.tile(tile), later.tile(tile));
+                        self.run(transform::Score { transform, dims, coordinates, rho, x, later, score, rho_gradient });
+                    });
+                }
+
+                fn broadcast(
+                    &self,
+                    parameters: &CpuBuffer<T>,
+                    at: usize,
+                    k: usize,
+                    rows: &CpuRows,
+                    to: &mut CpuMatrix<T>,
+                ) {
+                    let values = &parameters[at..at + k];
+                    self.each_tile(rows, to, TILE * to.features, |tile, to| {
+                        let features = rows.tile_dim(tile) as usize * k;
+                        for (feature, row) in to.chunks_exact_mut(TILE).take(features).enumerate() {
+                            row.fill(values[feature % k]);
+                        }
+                    });
+                }
+
+                fn broadcast_gradient(
+                    &self,
+                    from: &CpuMatrix<T>,
+                    at: usize,
+                    k: usize,
+                    rows: &CpuRows,
+                    to: &mut CpuBuffer<T>,
+                ) {
+                    let sums = &mut to[at..at + k];
+                    sums.fill(T::ZERO);
+                    for tile in 0..rows.tiles() {
+                        let features = rows.tile_dim(tile) as usize * k;
+                        for (feature, row) in from.tile(tile).chunks_exact(TILE).take(features).enumerate() {
+                            sums[feature % k] += row.iter().copied().sum::<T>();
+                        }
+                    }
+                }
+
+                fn choose(&self, rows: &CpuRows, choice: Choice<'_, CpuMatrix<T>>) {
+                    let Choice { variable, outputs, logits, uniforms, words, entry, inputs, log_prob } = choice;
+                    let lens = (words.tile_len(), inputs.tile_len(), log_prob.tile_len());
+                    let (words, inputs) = (Chunks::new(&mut words.data, lens.0), Chunks::new(&mut inputs.data, lens.1));
+                    let parts = (words, (inputs, Chunks::new(&mut log_prob.data, lens.2)));
+                    let team = self.team_for(rows.tiles() * 32 * TILE * outputs.len());
+                    for_each(team, parts, rows.tiles(), |tile, (words, (inputs, log_prob))| {
+                        let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
+                        let uniforms = &uniforms.tile(tile)[variable * TILE..][..TILE];
+                        let words = &mut words[variable * TILE..][..TILE];
+                        self.run(words::Choose { logits, uniforms, words, entry: &entry, inputs, log_prob });
+                    });
+                }
+
+                fn symbol_log_prob(
+                    &self,
+                    rows: &CpuRows,
+                    symbols: Symbols<'_, CpuMatrix<T>>,
+                    logits: &CpuMatrix<T>,
+                    log_prob: &mut CpuMatrix<T>,
+                ) {
+                    let Symbols { variable, outputs, words } = symbols;
+                    self.each_tile(rows, log_prob, 32 * TILE * outputs.len(), |tile, log_prob| {
+                        let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
+                        let words = &words.tile(tile)[variable * TILE..][..TILE];
+                        self.run(words::LogProb { logits, words, log_prob });
+                    });
+                }
+
+                fn symbol_gradient(
+                    &self,
+                    rows: &CpuRows,
+                    symbols: Symbols<'_, CpuMatrix<T>>,
+                    weights: &CpuMatrix<T>,
+                    logits: &mut CpuMatrix<T>,
+                ) {
+                    let Symbols { variable, outputs, words } = symbols;
+                    self.each_tile(rows, logits, 32 * TILE * outputs.len(), |tile, logits| {
+                        let logits = &mut logits[outputs.start * TILE..outputs.end * TILE];
+                        let words = &words.tile(tile)[variable * TILE..][..TILE];
+                        self.run(words::Gradient { logits, words, weights: weights.tile(tile) });
+                    });
+                }
+
+                fn add_features(
+                    &self,
+                    rows: &CpuRows,
+                    features: Range<usize>,
+                    from: &CpuMatrix<T>,
+                    to: &mut CpuMatrix<T>,
+                ) {
+                    let run = features.start * TILE..features.end * TILE;
+                    self.each_tile(rows, to, TILE * features.len(), |tile, to| {
+                        to[run.clone()]
+                            .iter_mut()
+                            .zip(&from.tile(tile)[run.clone()])
+                            .for_each(|(to, &from)| *to += from);
+                    });
+                }
+
+                fn combine(&self, factor: f64, from: &CpuBuffer<T>, keep: f64, to: &mut CpuBuffer<T>) {
+                    optimiser::combine(self, factor, from, keep, to);
+                }
+
+                fn norm(&self, buffer: &CpuBuffer<T>) -> f64 {
+                    optimiser::norm(self, buffer)
+                }
+
+                fn len(&self, buffer: &CpuBuffer<T>) -> usize {
+                    (**buffer).len()
+                }
+
+                fn adamw(
+                    &self,
+                    step: &AdamWStep,
+                    gradient: &CpuBuffer<T>,
+                    (first, second): (&mut CpuBuffer<T>, &mut CpuBuffer<T>),
+                    parameters: &mut CpuBuffer<T>,
+                ) -> f64 {
+                    optimiser::adamw(self, step, gradient, first, second, parameters)
+                }
+
+                fn for_each_lane<L: Send>(&self, lanes: &mut [L], work: impl Fn(usize, &mut L) + Sync + Send) {
+                    for_each(self.team.as_deref(), Chunks::new(lanes, 1), usize::MAX, |index, lane| {
+                        work(index, &mut lane[0])
+                    });
+                }
+
+                fn lane_rows(&self, rows: usize, parameters: usize) -> usize {
+                    // Every lane has gradients of its own. Running whole passes side by side spares a synchronisation per operation
+                    // and keeps a lane's rows in its core's caches; lanes of fewer rows would read the weights too often, and the
+                    // gradients of large networks would cost too much memory.
+                    const LANE: usize = 8 * TILE;
+                    const LANES: usize = 16;
+                    const SMALL: usize = 1 << 22;
+                    let share = rows.div_ceil(LANES).next_multiple_of(TILE).max(LANE);
+                    if parameters <= SMALL { rows.min(share) } else { rows }
+                }
+
+                fn row_grain(&self) -> usize {
+                    TILE
+                }
+
+                fn independent_lane_rows(&self, rows: usize) -> usize {
+                    rows.min(TILE)
+                }
+            }
+        }
+    };
+}
+
+engine!(single_precision, f32);
+engine!(double_precision, f64);
