@@ -2,9 +2,10 @@
 
 use vti::check::{Check, ModelCorrection, Refined, VerdictKind};
 use vti::engine::Engine;
-use vti::posterior::Posterior;
+use vti::family::FamilyError;
+use vti::posterior::{ModelProbability, Posterior};
 use vti::problem::selection::{Enumeration, Selection};
-use vti::stats::{Estimate, standard_error};
+use vti::stats::{Estimate, share_error, standard_error};
 
 use crate::samples::{Samples, bits, quantiles};
 use crate::summary::{
@@ -13,7 +14,10 @@ use crate::summary::{
 };
 
 /// The most models that are listed in a summary.
-const MOST_MODELS: usize = 1000;
+pub(crate) const MOST_MODELS: usize = 1000;
+
+/// With so many terms at most, every model's probability under q is computed.
+const MOST_TERMS: usize = 16;
 
 /// Chains, and how many there are.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) check: &'a Check,
     pub(crate) chains: Option<&'a ChainsAnswer>,
     pub(crate) exact: Option<&'a Enumeration>,
+    /// Total variation between q(m) and the exact model probabilities, where all of q(m) is known.
+    q_distance: Option<f64>,
     /// Draws of the check, where they are not those of the corrected answer.
     q_samples: Option<Samples>,
     /// Draws of the corrected answer.
@@ -35,12 +41,13 @@ pub(crate) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(crate) fn new<E: Engine>(
-        posterior: &Posterior<'a, Selection, E>,
+    pub(crate) fn new<'p: 'a, E: Engine>(
+        posterior: &mut Posterior<'p, Selection, E>,
         check: &'a Check,
         chains: Option<&'a ChainsAnswer>,
         exact: Option<&'a Enumeration>,
-    ) -> Self {
+    ) -> Result<Self, FamilyError> {
+        let q_distance = exact.map(|exact| q_distance(posterior, exact)).transpose()?.flatten();
         let checked = Samples::new(posterior, &check.draws, check.log_weights.clone());
         let (samples, q_samples) = match chains {
             Some(ChainsAnswer { refined, .. }) => {
@@ -50,7 +57,7 @@ impl<'a> Answer<'a> {
             }
             None => (checked, None),
         };
-        Self { selection: posterior.problem(), check, chains, exact, q_samples, samples }
+        Ok(Self { selection: posterior.problem(), check, chains, exact, q_distance, q_samples, samples })
     }
 
     fn q_samples(&self) -> &Samples {
@@ -93,7 +100,7 @@ impl<'a> Answer<'a> {
                 samples.model.iter().map(|&model| models[model]).collect::<Vec<f64>>()
             };
             let (of_q, of_corrected) = (is_in(self.q_samples()), is_in(&self.samples));
-            let corrected = self.corrected(|row| of_corrected[row]);
+            let corrected = self.share(term, self.corrected(|row| of_corrected[row]));
             let inclusion = Inclusion {
                 q: self.under_q(|row| of_q[row]).clamp(0.0, 1.0),
                 corrected: corrected.value.clamp(0.0, 1.0),
@@ -103,6 +110,20 @@ impl<'a> Answer<'a> {
             (name.clone(), inclusion)
         });
         Ordered(terms.collect())
+    }
+
+    /// The inclusion probability of a term, from its mean over the draws. Chains keep some of their iterations as draws, but
+    /// count the models of all. What no draw was ever without may still have been missed.
+    fn share(&self, term: usize, mean: Estimate) -> Estimate {
+        let (value, effective) = match self.chains {
+            None => (mean.value, self.check.effective_draws),
+            Some(ChainsAnswer { refined, .. }) => {
+                let models = refined.correction.models.iter().filter(|model| model.model[term] == 1);
+                (models.map(|model| model.corrected.value).sum(), refined.effective)
+            }
+        };
+        let se = if mean.se > 0.0 { mean.se } else { share_error(value.clamp(0.0, 1.0), effective) };
+        Estimate { value, se }
     }
 
     pub(crate) fn coefficients(&self) -> Ordered<Coefficient> {
@@ -194,13 +215,13 @@ impl<'a> Answer<'a> {
                 own += found;
                 known += truth;
             }
-            // Models that were not met count as one.
-            0.5 * (off + (own - known).abs())
+            // As if no model that was not met were probable on both sides: the most it can be.
+            0.5 * (off + (1.0 - own).max(0.0) + (1.0 - known).max(0.0))
         };
         Some(ExactSummary {
             log_evidence: exact.log_evidence,
             total_variation: Distances {
-                q: distance(&|model| model.q),
+                q: self.q_distance.unwrap_or_else(|| distance(&|model| model.q)),
                 corrected: distance(&|model| model.corrected.value),
             },
         })
@@ -212,4 +233,19 @@ impl<'a> Answer<'a> {
             inclusion.0.iter().filter(|(_, term)| term.corrected > 0.5).map(|(name, _)| name.as_str()).collect();
         format!("{{{}}}", names.join(", "))
     }
+}
+
+/// Total variation between q(m) and the exact model probabilities, where there are not too many models.
+fn q_distance<E: Engine>(
+    posterior: &mut Posterior<'_, Selection, E>,
+    exact: &Enumeration,
+) -> Result<Option<f64>, FamilyError> {
+    if exact.terms > MOST_TERMS {
+        return Ok(None);
+    }
+    let off = |model: &ModelProbability| {
+        (model.probability.value - exact.probability(&model.model).unwrap_or(f64::NAN)).abs()
+    };
+    // So few models are all listed, whatever the number of draws.
+    Ok(Some(0.5 * posterior.model_probabilities(1)?.iter().map(off).sum::<f64>()))
 }

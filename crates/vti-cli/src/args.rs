@@ -5,8 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior};
 
-use crate::config::{Config, ConfigError, Precision, ProblemConfig, ProblemKind};
+use vti::train::TrainSettings;
+
+use crate::config::{Config, ConfigError, Precision, ProblemConfig};
 use crate::failure::Usage;
+
+/// Steps of a run that only its time limits.
+pub(crate) const AS_MANY_AS_FIT: u64 = 1_000_000;
 
 /// Options of every command that trains.
 #[derive(Args, Clone, Debug, Default)]
@@ -27,7 +32,7 @@ pub(crate) struct RunArgs {
     /// Training steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: Option<u64>,
-    /// Time for training, e.g. 60s, 5m, 1h; as many steps are planned as fit in
+    /// Time for training, e.g. 60s, 5m, 1h; as many steps are planned as fit in, at most those of --steps
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) time_limit: Option<f64>,
     /// Threads; 0: as many as there are cores
@@ -54,7 +59,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Changes what the options name.
+    /// Changes what the options name. They come after --set, and so win over it.
     pub(crate) fn apply(&self, config: &mut Config) {
         let Self {
             out,
@@ -75,6 +80,9 @@ impl RunArgs {
         replace(&mut train.seed, seed);
         replace(&mut train.steps, steps);
         train.time_limit = time_limit.or(train.time_limit);
+        if train.time_limit.is_some() && steps.is_none() && train.steps == TrainSettings::default().steps {
+            train.steps = AS_MANY_AS_FIT;
+        }
         replace(&mut machine.threads, threads);
         replace(&mut machine.device, device);
         replace(&mut machine.precision, precision);
@@ -93,15 +101,15 @@ fn replace<T: Clone>(place: &mut T, value: &Option<T>) {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProblemArgs {
     /// What is assumed about the response: gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic,
-    /// poisson
-    #[arg(long, requires = "response", default_value = "gaussian", value_parser = likelihood)]
-    pub(crate) likelihood: Likelihood,
-    /// Prior of the coefficients: g, g:G, normal:SCALE
-    #[arg(long, requires = "response", default_value = "g", value_parser = prior)]
-    pub(crate) prior: CoefficientPrior,
-    /// Prior of the models: uniform, bernoulli:P, beta-binomial:A,B
-    #[arg(long, requires = "response", default_value = "uniform", value_parser = model_prior)]
-    pub(crate) model_prior: ModelPrior,
+    /// poisson [default: gaussian]
+    #[arg(long, requires = "response", value_parser = likelihood)]
+    pub(crate) likelihood: Option<Likelihood>,
+    /// Prior of the coefficients: g, g:G, normal:SCALE [default: g]
+    #[arg(long, requires = "response", value_parser = prior)]
+    pub(crate) prior: Option<CoefficientPrior>,
+    /// Prior of the models: uniform, bernoulli:P, beta-binomial:A,B [default: uniform]
+    #[arg(long, requires = "response", value_parser = model_prior)]
+    pub(crate) model_prior: Option<ModelPrior>,
     /// Only these columns take part
     #[arg(long, requires = "response", value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) include: Vec<String>,
@@ -120,22 +128,23 @@ pub(crate) struct ProblemArgs {
 }
 
 impl ProblemArgs {
-    pub(crate) fn problem(self, data: &str, response: String) -> ProblemConfig {
+    /// Changes what the options name.
+    fn apply(&self, problem: &mut ProblemConfig) {
         let Self { likelihood, prior, model_prior, include, exclude, always, categorical, no_standardize } = self;
-        ProblemConfig {
-            kind: ProblemKind::Select,
-            data: data.into(),
-            response,
-            include,
-            exclude,
-            always,
-            categorical,
-            standardize: !no_standardize,
-            likelihood,
-            prior,
-            model_prior,
-            fingerprint: None,
+        replace(&mut problem.likelihood, likelihood);
+        replace(&mut problem.prior, prior);
+        replace(&mut problem.model_prior, model_prior);
+        for (place, listed) in [
+            (&mut problem.include, include),
+            (&mut problem.exclude, exclude),
+            (&mut problem.always, always),
+            (&mut problem.categorical, categorical),
+        ] {
+            if !listed.is_empty() {
+                place.clone_from(listed);
+            }
         }
+        problem.standardize &= !no_standardize;
     }
 }
 
@@ -150,15 +159,19 @@ pub(crate) struct QuestionArgs {
     #[command(flatten)]
     pub(crate) problem: ProblemArgs,
     /// Threads; 0: as many as there are cores
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) threads: usize,
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
 }
 
 impl QuestionArgs {
     pub(crate) fn settings(self) -> anyhow::Result<Config> {
         let Self { input, response, problem, threads } = self;
         let mut config = match (response, input.ends_with(".toml")) {
-            (Some(response), false) => Config::new(problem.problem(&input, response)),
+            (Some(response), false) => {
+                let mut question = ProblemConfig::select(&input, &response);
+                problem.apply(&mut question);
+                Config::new(question)
+            }
             (None, true) => Config::read(input.as_ref(), &[])?,
             (None, false) => {
                 return Err(Usage(format!("{input}: which column is the response?\nhint: --response COLUMN")).into());
@@ -168,7 +181,7 @@ impl QuestionArgs {
                 return Err(Usage(format!("{input}: a configuration names the response itself\n{hint}")).into());
             }
         };
-        config.machine.threads = threads;
+        replace(&mut config.machine.threads, &threads);
         Ok(config)
     }
 }
@@ -190,9 +203,11 @@ pub(crate) struct SelectArgs {
 impl SelectArgs {
     pub(crate) fn settings(self) -> Result<(Config, RunArgs), ConfigError> {
         let Self { data, response, problem, run } = self;
-        let mut config = Config::new(problem.problem(&data, response));
+        let mut config = Config::new(ProblemConfig::select(&data, &response)).with(&run.set)?;
+        (config.problem.data, config.problem.response) = (data, response);
+        problem.apply(&mut config.problem);
         run.apply(&mut config);
-        Ok((config.with(&run.set)?, run))
+        Ok((config, run))
     }
 }
 

@@ -60,6 +60,27 @@ pub(crate) struct ProblemConfig {
     pub(crate) fingerprint: Option<String>,
 }
 
+impl ProblemConfig {
+    /// Variable selection with default assumptions.
+    pub(crate) fn select(data: &str, response: &str) -> Self {
+        let SelectionSettings { likelihood, prior, model_prior } = SelectionSettings::default();
+        Self {
+            kind: ProblemKind::Select,
+            data: data.into(),
+            response: response.into(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            always: Vec::new(),
+            categorical: Vec::new(),
+            standardize: true,
+            likelihood,
+            prior,
+            model_prior,
+            fingerprint: None,
+        }
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -159,6 +180,8 @@ pub(crate) enum ConfigError {
     UnknownKey { file: String, line: Option<usize>, section: String, key: String, names: Vec<String> },
     #[error("{file}{}: [{section}] {message}", at(*line))]
     Section { file: String, line: Option<usize>, section: String, message: String },
+    #[error("{section}.{key} is {value}, but must be at least {least}\nhint: --set {section}.{key}={least}")]
+    Limit { section: &'static str, key: &'static str, value: f64, least: f64 },
     #[error("--set {text}: {reason}\nhint: write section.key=value, for instance --set train.batch=512")]
     Set { text: String, reason: String },
 }
@@ -197,7 +220,8 @@ impl Config {
         }
     }
 
-    /// Reads a file and changes some of its keys. Paths in it are relative to it.
+    /// Reads a file and changes some of its keys. The path of the data is relative to the file, that of the run directory
+    /// to where the program was started.
     pub(crate) fn read(path: &Path, changes: &[String]) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Io { file: file.clone(), error })?;
@@ -276,6 +300,24 @@ impl Config {
         let FamilySettings { flow, models, context, frame } = family.clone();
         (self.flow, self.models, self.around) = (flow, models, AroundFlow { context, frame });
         self
+    }
+
+    /// Refuses settings that would be found wrong only after training. The library knows the same limits.
+    pub(crate) fn check_limits(&self) -> Result<(), ConfigError> {
+        let RefineSettings { chains, iterations, thin, max_rhat, min_effective, .. } = self.chains.chains;
+        let least = [
+            ("train", "replicates", self.machine.replicates as f64, 1.0),
+            ("check", "draws", self.check.draws as f64, 100.0),
+            ("check", "chains.chains", chains as f64, 2.0),
+            ("check", "chains.iterations", iterations as f64, 4.0),
+            ("check", "chains.thin", thin as f64, 1.0),
+            ("check", "chains.max_rhat", max_rhat, 1.0),
+            ("check", "chains.min_effective", min_effective, 0.0),
+        ];
+        match least.into_iter().find(|(_, _, value, least)| value.is_nan() || value < least) {
+            None => Ok(()),
+            Some((section, key, value, least)) => Err(ConfigError::Limit { section, key, value, least }),
+        }
     }
 
     /// Threads, counted.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vti::engine::Engine;
+use vti::family::FrameSettings;
 use vti::models::ModelsSettings;
 use vti::problem::Problem;
 use vti::problem::selection::Selection;
@@ -53,7 +54,7 @@ impl Estimate {
 }
 
 /// Bytes, by the sizes of what takes most: parameters with their gradients and moments, activations of a batch, tables with
-/// an entry for each model, the data, draws of the check.
+/// an entry for each model, the data, draws of the check, frames of models.
 fn memory<E: Engine>(session: &Session, trainer: &Trainer<'_, Selection, E>) -> f64 {
     let (selection, config) = (&session.selection, &session.config);
     let design = selection.design();
@@ -76,7 +77,25 @@ fn memory<E: Engine>(session: &Session, trainer: &Trainer<'_, Selection, E>) -> 
     // Draws in learned and in measured parameters.
     let draws = config.check.draws as f64 * (dim * 8.0 * 6.0 + 100.0 + design.terms().len() as f64 * 2.0);
     let program = 6e6;
-    program + parameters + activations + tables + data + draws
+    program + parameters + activations + tables + data + draws + frames(selection, trainer)
+}
+
+/// Numbers of models' frames that a family keeps at most, besides those of a batch.
+const FRAME_NUMBERS: f64 = (1 << 24) as f64;
+
+/// Bytes of the frames of models met: a location and a triangle for each.
+fn frames<E: Engine>(selection: &Selection, trainer: &Trainer<'_, Selection, E>) -> f64 {
+    if trainer.family().settings().frame == FrameSettings::Unit {
+        return 0.0;
+    }
+    let TrainSettings { batch, steps, .. } = trainer.settings();
+    // Of a model with half of the optional columns.
+    let optional: usize = selection.design().terms().iter().map(|(_, columns)| columns).sum();
+    let dim = selection.space().max_dim() as f64 - 0.5 * optional as f64;
+    let numbers = dim * (dim + 3.0) / 2.0;
+    let (rows, steps) = (*batch as f64, *steps as f64);
+    let met = selection.space().log_count().exp().min(rows * steps);
+    8.0 * (met * numbers).min(FRAME_NUMBERS + rows * numbers)
 }
 
 /// Numbers that a layer keeps for each row.

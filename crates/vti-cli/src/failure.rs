@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use vti::baseline::RjmcmcError;
+use vti::check::CheckError;
 use vti::optimise::SettingError;
 use vti::posterior::LoadError;
 use vti::problem::selection::{ExactError, SelectionError};
@@ -45,6 +47,9 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
             || cause.is::<SettingError>()
             || cause.is::<ExactError>()
             || cause.downcast_ref::<LoadError>().is_some_and(is_other)
+            // Transparent errors do not list what they stand for among their causes.
+            || matches!(cause.downcast_ref::<CheckError>(), Some(CheckError::Setting(_)))
+            || matches!(cause.downcast_ref::<RjmcmcError>(), Some(RjmcmcError::Setting(_)))
             || matches!(cause.downcast_ref::<TrainError>(), Some(TrainError::Setting(_)))
             || matches!(cause.downcast_ref::<TrainError>(), Some(TrainError::Load(error)) if is_other(error))
     });

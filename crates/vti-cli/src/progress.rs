@@ -13,6 +13,7 @@ use vti::space::ModelSpace;
 use vti::train::{Observer, StepReport};
 use vti_report::Trace;
 
+use crate::args::AS_MANY_AS_FIT;
 use crate::print;
 use crate::rundir::{self, unwritable};
 use crate::signals::Signals;
@@ -183,7 +184,9 @@ impl<'a> Progress<'a> {
     fn text(&self, report: &StepReport) -> String {
         let run = self.replicate.map_or_else(String::new, |run| format!("run {}  ", run + 1));
         let elbo = self.smooth.unwrap_or(f64::NAN);
-        format!("{run}step {}/{}  bound {elbo:.3}  entropy {:.3}", report.step, self.steps, report.entropy)
+        // Where time alone decides, nobody knows the number of steps before.
+        let of = if self.steps < AS_MANY_AS_FIT { format!("/{}", self.steps) } else { String::new() };
+        format!("{run}step {}{of}  bound {elbo:.3}  entropy {:.3}", report.step, report.entropy)
     }
 
     fn draw(&mut self, report: &StepReport) {

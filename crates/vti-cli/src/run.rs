@@ -13,7 +13,7 @@ use vti::space::ModelSpace;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
 
 use crate::answer::{Answer, ChainsAnswer};
-use crate::args::RunArgs;
+use crate::args::{AS_MANY_AS_FIT, RunArgs};
 use crate::config::{Config, Precision, Refine, VERSION};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
@@ -67,15 +67,39 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
         (args.seed.is_some(), args.seed == Some(saved.train.seed), "seed"),
         (args.steps.is_some(), args.steps == Some(saved.train.steps), "number of steps"),
         (args.precision.is_some(), args.precision == Some(saved.machine.precision), "precision"),
+        (args.device.is_some(), args.device.as_ref() == Some(&saved.machine.device), "device"),
+        (
+            args.replicates.is_some(),
+            args.replicates == Some(saved.machine.replicates as u64),
+            "number of runs (--replicates)",
+        ),
     ] {
         if given && !same {
             return refuse(what);
         }
     }
+    if let Some(change) = args.set.iter().find(|change| contradicts(change, &saved)) {
+        return refuse(&format!("value of {}", change.split('=').next().unwrap_or_default().trim()));
+    }
     saved.problem.data.clone_from(&wanted.problem.data);
     saved.machine.threads = wanted.machine.threads;
     saved.train.time_limit = wanted.train.time_limit;
     Ok(saved)
+}
+
+/// Whether a `--set` would change a run that is there.
+fn contradicts(change: &str, saved: &Config) -> bool {
+    // What was chosen automatically is written out in the saved settings.
+    let (key, value) = change.split_once('=').unwrap_or((change, ""));
+    if value.trim().trim_matches('"') == "auto" && !key.trim().starts_with("check.") {
+        return false;
+    }
+    let Ok(mut changed) = saved.clone().with(&[change.into()]) else { return true };
+    // These may differ from one part of a run to the next.
+    changed.train.time_limit = saved.train.time_limit;
+    changed.machine.threads = saved.machine.threads;
+    changed.output.dir.clone_from(&saved.output.dir);
+    changed != *saved
 }
 
 /// Says something unless it should be quiet.
@@ -91,16 +115,23 @@ where
 {
     let mut session = session;
     let engine = session.engine::<T>()?;
+    // All settings are checked before anything of an earlier run goes.
     if !args.resume {
-        dir.prepare(args.force)?;
+        dir.check_free(args.force)?;
     }
-    announce(&session, &engine, args)?;
+    session.config.check_limits()?;
+    let settings = train_settings(&session.config, dir, None);
+    let trainer = Trainer::new(&session.selection, &engine, &session.config.family(), &settings)?;
+    let resolved = trainer.family().settings().clone();
+    let choices = trainer.family().choices().to_vec();
+    drop(trainer);
+    if !args.quiet {
+        announce(&session, &engine, &choices)?;
+    }
     // With every choice written out, so that the file says what was done.
-    let family = Trainer::new(&session.selection, &engine, &session.config.family(), &session.config.train)?;
-    let resolved = family.family().settings().clone();
-    drop(family);
     session.config = session.config.with_family(&resolved);
     if !args.resume {
+        dir.prepare()?;
         rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
     }
     let signals = Signals::listen()?;
@@ -110,6 +141,7 @@ where
         return Ok(Ending::Interrupted);
     };
     signals.end_at_once();
+    write_planned(&session.config, dir, &fit.stop)?;
     talk(args, &format!("trained in {}: {}", progress::duration(fit.seconds), fit.stop));
     let mut warnings: Vec<String> = fit.posterior.warnings().to_vec();
     warnings.extend(
@@ -126,14 +158,23 @@ where
     Ok(Ending::Done)
 }
 
+/// Writes down how many steps a time limit came to, so that the settings repeat the run. Several runs plan for themselves.
+fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
+    match (config.train.time_limit, stop) {
+        (Some(_), Stop::Steps { steps }) if config.machine.replicates == 1 => {
+            let mut planned = config.clone();
+            planned.train.steps = *steps;
+            rundir::write(&dir.config(), planned.to_toml()?.as_bytes())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What is going to happen.
-fn announce<T: Real>(session: &Session, engine: &CpuEngine<T>, args: &RunArgs) -> Result<()>
+fn announce<T: Real>(session: &Session, engine: &CpuEngine<T>, choices: &[String]) -> Result<()>
 where
     CpuEngine<T>: Engine,
 {
-    if args.quiet {
-        return Ok(());
-    }
     let Config { train, machine, .. } = &session.config;
     let design = session.selection.design();
     let models = session.selection.space().log_count() / std::f64::consts::LN_2;
@@ -145,14 +186,15 @@ where
         design.terms().len(),
     ));
     session.loaded.notes.iter().for_each(|note| print::talk(note));
-    let trainer = Trainer::new(&session.selection, engine, &session.config.family(), train)?;
-    trainer.family().choices().iter().for_each(|choice| print::talk(choice));
-    drop(trainer);
+    choices.iter().for_each(|choice| print::talk(choice));
     let estimate = Estimate::new(session, engine, train)?;
     let runs = if machine.replicates > 1 { format!(", {} times", machine.replicates) } else { String::new() };
     let limit = train.time_limit.map_or_else(
         || format!("{} steps", train.steps),
-        |limit| format!("as many steps as fit into {}, at most {}", progress::duration(limit), train.steps),
+        |limit| {
+            let most = if train.steps < AS_MANY_AS_FIT { format!(", at most {},", train.steps) } else { String::new() };
+            format!("as many steps as fit into {}{most}", progress::duration(limit))
+        },
     );
     print::talk(&format!(
         "{limit} of {} draws on {} threads{runs}: {}",
@@ -222,6 +264,13 @@ where
     }
 }
 
+/// Settings of a run, or of one of several.
+fn train_settings(config: &Config, dir: &RunDir, run: Option<usize>) -> TrainSettings {
+    let seed = config.train.seed.wrapping_add(run.unwrap_or(0) as u64);
+    let checkpoint = CheckpointSettings { path: dir.checkpoint(run), every: config.output.checkpoint_every };
+    TrainSettings { seed, checkpoint: Some(checkpoint), ..config.train.clone() }
+}
+
 fn train_one<'a, T: Real>(
     session: &'a Session,
     dir: &RunDir,
@@ -234,16 +283,15 @@ where
     CpuEngine<T>: Engine,
 {
     let config = &session.config;
-    let checkpoint = CheckpointSettings { path: dir.checkpoint(run), every: config.output.checkpoint_every };
-    let trainer = if args.resume && checkpoint.path.exists() {
-        let mut trainer = Trainer::resume(&session.selection, engine, &checkpoint.path)?;
-        trainer.set_time_limit(config.train.time_limit);
-        trainer.set_checkpoint(Some(checkpoint));
+    let settings = train_settings(config, dir, run);
+    let path = dir.checkpoint(run);
+    let trainer = if args.resume && path.exists() {
+        let mut trainer = Trainer::resume(&session.selection, engine, &path)?;
+        trainer.set_time_limit(settings.time_limit);
+        trainer.set_checkpoint(settings.checkpoint);
         talk(args, &format!("going on from step {} of {}", trainer.steps(), trainer.settings().steps));
         trainer
     } else {
-        let seed = config.train.seed.wrapping_add(run.unwrap_or(0) as u64);
-        let settings = TrainSettings { seed, checkpoint: Some(checkpoint), ..config.train.clone() };
         Trainer::new(&session.selection, engine, &config.family(), &settings)?
     };
     let (done, settings) = (trainer.steps(), trainer.settings());
@@ -301,10 +349,9 @@ where
     } else {
         None
     };
-    let exact = Enumeration::affordable(&session.selection)
-        .map(|_| enumerate(&session.selection, engine, &EnumerationLimits::default()))
-        .transpose()?;
-    let answer = Answer::new(posterior, &checked, chains.as_ref(), exact.as_ref());
+    let mut warnings = facts.warnings.clone();
+    let exact = exact_answer(session, engine, &mut warnings);
+    let answer = Answer::new(posterior, &checked, chains.as_ref(), exact.as_ref())?;
     let inclusion = answer.inclusion();
     let models = answer.models();
     let summary = Summary {
@@ -335,10 +382,27 @@ where
         precision: T::NAME.into(),
         threads: config.threads(),
         seed: posterior.seed(),
-        warnings: facts.warnings.clone(),
+        warnings,
     };
     write_all(session, dir, &answer, &summary, facts.kept)?;
     Ok(summary)
+}
+
+/// The exact answer where it is cheap. A run is worth having without it.
+fn exact_answer<E: Engine>(session: &Session, engine: &E, warnings: &mut Vec<String>) -> Option<Enumeration> {
+    Enumeration::affordable(&session.selection)?;
+    match enumerate(&session.selection, engine, &EnumerationLimits::default()) {
+        Ok(exact) => Some(exact),
+        Err(error) => {
+            let reason = error.to_string();
+            let warning = format!("there is no exact answer to compare with: {}", reason.lines().next().unwrap_or(""));
+            // A check of a finished run knows what the run said.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+            None
+        }
+    }
 }
 
 /// All files, the summary last: it says that the run is finished.

@@ -82,8 +82,8 @@ impl RunDir {
         serde_json::from_str(&text).with_context(|| format!("{}: not a summary of this version", path.display()))
     }
 
-    /// Makes room for a new run.
-    pub(crate) fn prepare(&self, force: bool) -> Result<()> {
+    /// Refuses to take the place of another run, unless forced to.
+    pub(crate) fn check_free(&self, force: bool) -> Result<()> {
         let shown = self.0.display();
         let usage = |text: String| Err(Usage(text).into());
         if self.0.is_file() {
@@ -100,6 +100,11 @@ impl RunDir {
                  writes elsewhere"
             ));
         }
+        Ok(())
+    }
+
+    /// Makes room for a new run.
+    pub(crate) fn prepare(&self) -> Result<()> {
         fs::create_dir_all(&self.0).map_err(|error| unwritable(&self.0, &error))?;
         self.clear()
     }

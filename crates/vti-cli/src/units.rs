@@ -40,6 +40,11 @@ impl Units {
         log_jacobian
     }
 
+    /// Whether the scale of the errors is positive, where there is one.
+    pub(crate) fn is_possible(&self, measured: &[f64]) -> bool {
+        self.before == 0 || measured[0] > 0.0
+    }
+
     /// The reverse: parameters of standardised columns, those of the model only.
     pub(crate) fn to_learned(&self, active: &[usize], measured: &[f64]) -> (Vec<f64>, f64) {
         let mut theta: Vec<f64> = active.iter().map(|&place| measured[place]).collect();

@@ -386,3 +386,11 @@ fn big_scatter_plots_stay_small() {
     assert_eq!(svg.matches("h0").count(), 20_000);
     assert!(svg.len() < 20_000 * 15 + 5_000, "{}", svg.len());
 }
+
+#[test]
+fn what_is_in_every_model_is_never_0() {
+    let mut report = small();
+    assert!(page(&report).contains("P(= 0)"));
+    report.coefficients.iter_mut().for_each(|row| row.inclusion = 1.0);
+    assert!(!page(&report).contains("P(= 0)"));
+}

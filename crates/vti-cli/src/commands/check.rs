@@ -69,14 +69,17 @@ where
 {
     let engine = session.engine::<T>()?;
     let mut posterior = session.posterior(dir, &engine)?;
-    let facts = known_facts(dir, posterior.warnings())?;
+    // Several runs have seeds in a row.
+    let several = session.config.machine.replicates > 1;
+    let replicate = several.then(|| posterior.seed().wrapping_sub(session.config.train.seed) as usize);
+    let facts = known_facts(dir, posterior.warnings(), replicate)?;
     let summary = conclude(session, dir, &engine, &mut posterior, &facts, chains)?;
     show(&summary, json)?;
     Ok(Ending::Done)
 }
 
 /// What a finished run said about itself, or what an interrupted one has come to.
-fn known_facts(dir: &RunDir, warnings: &[String]) -> Result<RunFacts> {
+fn known_facts(dir: &RunDir, warnings: &[String], replicate: Option<usize>) -> Result<RunFacts> {
     if let Ok(summary) = dir.read_summary() {
         let kept = summary.replicates.iter().position(|replicate| replicate.seed == summary.seed);
         return Ok(RunFacts {
@@ -88,12 +91,12 @@ fn known_facts(dir: &RunDir, warnings: &[String]) -> Result<RunFacts> {
             warnings: summary.warnings,
         });
     }
-    let last = progress::lines(&dir.progress())?.last().copied();
+    let last = progress::lines(&dir.progress())?.into_iter().rfind(|line| line.replicate == replicate);
     Ok(RunFacts {
         steps: last.map_or(0, |line| line.step),
         stop: "not finished".into(),
         seconds: last.map_or(0.0, |line| line.seconds),
-        kept: last.and_then(|line| line.replicate),
+        kept: replicate,
         replicates: Vec::new(),
         warnings: warnings.to_vec(),
     })

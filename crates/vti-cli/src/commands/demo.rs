@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::args::RunArgs;
-use crate::config::{Config, ProblemConfig, ProblemKind};
+use crate::config::{Config, ProblemConfig};
 use crate::failure::Ending;
 use crate::print;
 
@@ -20,25 +20,13 @@ const STEPS: u64 = 1500;
 
 pub(crate) fn run(args: DemoArgs) -> Result<Ending> {
     let DemoArgs { run: mut args } = args;
-    let problem = ProblemConfig {
-        kind: ProblemKind::Select,
-        data: "builtin:prostate".into(),
-        response: "lpsa".into(),
-        include: Vec::new(),
-        exclude: Vec::new(),
-        always: Vec::new(),
-        categorical: Vec::new(),
-        standardize: true,
-        likelihood: vti::problem::selection::SelectionSettings::default().likelihood,
-        prior: vti::problem::selection::CoefficientPrior::default(),
-        model_prior: vti::problem::selection::ModelPrior::default(),
-        fingerprint: None,
-    };
-    let mut config = Config::new(problem);
-    config.train.steps = STEPS;
+    let mut config = Config::new(ProblemConfig::select("builtin:prostate", "lpsa"));
+    if args.time_limit.is_none() {
+        config.train.steps = STEPS;
+    }
     config.output.dir = Some("vti-demo".into());
+    let mut config = config.with(&args.set)?;
     args.apply(&mut config);
-    let config = config.with(&args.set)?;
     // A demo may be shown twice.
     args.force = !args.resume;
     if !args.quiet {

@@ -12,9 +12,9 @@ use vti::space::{Model, ModelSpace};
 
 use super::deliver;
 use crate::config::Precision;
-use crate::data::{DataError, Raw, Source};
+use crate::data::{Cell, DataError, Raw, Source};
 use crate::failure::{Ending, Usage};
-use crate::output::finish_csv;
+use crate::output::{column_name, finish_csv};
 use crate::rundir::RunDir;
 use crate::samples::bits;
 use crate::session::Session;
@@ -51,42 +51,65 @@ where
     let raw = Source::read(&args.points)?.parse()?;
     let selection = &session.selection;
     let points = points(&raw, selection)?;
-    let found = posterior.log_q(&points.iter().map(|(point, _)| point.clone()).collect::<Vec<_>>())?;
+    let possible: Vec<Point> = points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
+    let mut found = posterior.log_q(&possible)?.into_iter();
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(["model", "word", "log_q", "log_target"])?;
-    for ((point, log_jacobian), log_q) in points.iter().zip(found) {
-        let Point { model, theta } = point;
-        let log_eta = selection.log_density(model, theta, &mut vec![0.0; theta.len()])?;
-        let log_target = selection.log_prior(model) + log_eta + log_jacobian;
+    for Place { point: Point { model, theta }, log_jacobian, possible } in &points {
+        let (mut log_q, mut log_target) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        if *possible {
+            let log_eta = selection.log_density(model, theta, &mut vec![0.0; theta.len()])?;
+            log_q = found.next().unwrap_or(f64::NAN) + log_jacobian;
+            log_target = selection.log_prior(model) + log_eta + log_jacobian;
+        }
         writer.write_record([
             selection.space().label(model),
             bits(model),
-            (log_q + log_jacobian).to_string(),
+            log_q.to_string(),
             log_target.to_string(),
         ])?;
     }
     deliver(args.out.as_deref(), &finish_csv(writer)?)
 }
 
-/// Points in learned parameters, and by how much log densities rise in the units of the data.
-fn points(raw: &Raw, selection: &Selection) -> Result<Vec<(Point, f64)>> {
-    let units = Units::of(selection);
-    let columns: Vec<Option<&[f64]>> = units
-        .names
-        .iter()
-        .map(|name| raw.columns.iter().find(|column| column.name == *name).map(|column| column.numbers.as_slice()))
-        .collect();
-    // Columns of no parameter may stand beside them: those that `vti sample` writes.
-    let places: Vec<usize> = (0..units.names.len()).collect();
-    let missing = |place: &&usize| columns[**place].is_none();
-    if let Some(place) = places.iter().find(missing) {
-        let name = units.names[*place].clone();
-        return Err(DataError::MissingColumn { file: raw.file.clone(), name, names: raw.names() }.into());
+/// A point in learned parameters.
+struct Place {
+    point: Point,
+    /// By how much log densities rise in the units of the data.
+    log_jacobian: f64,
+    /// Whether densities are positive there.
+    possible: bool,
+}
+
+/// The column of a parameter, called as `vti sample` calls it or as the parameter itself. Columns of no parameter may stand
+/// beside them.
+fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
+    let called = |wanted: &str| raw.columns.iter().find(|column| column.name == wanted);
+    let missing = || DataError::MissingColumn { file: raw.file.clone(), name: name.into(), names: raw.names() };
+    let column = called(&column_name(name)).or_else(|| called(name)).ok_or_else(missing)?;
+    let (file, column_name) = (|| raw.file.clone(), || column.name.clone());
+    for (row, cell) in &column.others {
+        if let Cell::Text(cell) = cell {
+            let (place, cell) = (raw.place(*row), cell.clone());
+            return Err(DataError::NotNumber { file: file(), place, column: column_name(), cell });
+        }
     }
-    let value = |row: usize, place: usize| columns[place].map_or(f64::NAN, |column| column[row]);
+    match column.numbers.iter().position(|number| number.is_infinite()) {
+        None => Ok(&column.numbers),
+        Some(row) => {
+            let (place, value) = (raw.place(row), column.numbers[row]);
+            Err(DataError::NotFinite { file: file(), place, column: column_name(), value })
+        }
+    }
+}
+
+fn points(raw: &Raw, selection: &Selection) -> Result<Vec<Place>> {
+    let units = Units::of(selection);
+    let columns = units.names.iter().map(|name| column(raw, name)).collect::<Result<Vec<_>, _>>()?;
+    let places: Vec<usize> = (0..units.names.len()).collect();
     (0..raw.rows())
         .map(|row| {
-            let measured: Vec<f64> = places.iter().map(|&place| value(row, place)).collect();
+            let measured: Vec<f64> = columns.iter().map(|column| column[row]).collect();
             let active: Vec<usize> = places.iter().copied().filter(|&place| !measured[place].is_nan()).collect();
             let model = model_of(&active, selection).ok_or_else(|| {
                 Usage(format!(
@@ -97,7 +120,8 @@ fn points(raw: &Raw, selection: &Selection) -> Result<Vec<(Point, f64)>> {
                 ))
             })?;
             let (theta, log_jacobian) = units.to_learned(&active, &measured);
-            Ok((Point { model, theta }, log_jacobian))
+            let possible = units.is_possible(&measured);
+            Ok(Place { point: Point { model, theta }, log_jacobian, possible })
         })
         .collect()
 }

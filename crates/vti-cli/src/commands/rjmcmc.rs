@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use vti::baseline::{Acceptance, Chains, Inclusion, Progress, Pseudo, RjmcmcSettings, rjmcmc};
+use vti::baseline::{Acceptance, Chains, Inclusion, Progress, Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
 use vti::check::Verdict;
 use vti::stats::Estimate;
 
@@ -85,7 +85,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
     let session = Session::new(question.settings()?)?;
     let default = RjmcmcSettings::default();
     let settings = RjmcmcSettings {
-        seed: seed.unwrap_or(default.seed),
+        seed: seed.unwrap_or(session.config.train.seed),
         chains: chains.unwrap_or(default.chains),
         sweeps: sweeps.unwrap_or(default.sweeps),
         burn_in: burn_in.unwrap_or(default.burn_in),
@@ -106,7 +106,13 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
     if bar {
         print::redraw("");
     }
-    let chains = found?;
+    let chains = match found {
+        Err(RjmcmcError::Stopped) => {
+            print::talk("interrupted before the chains had found anything\nhint: a smaller --burn-in ends sooner");
+            return Ok(Ending::Interrupted);
+        }
+        other => other?,
+    };
     let ending = if signals.stopped() { Ending::Interrupted } else { Ending::Done };
     if let Some(path) = &out {
         deliver(Some(path), &csv_of(&chains)?)?;

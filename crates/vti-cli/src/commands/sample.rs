@@ -9,7 +9,7 @@ use vti::engine::{CpuEngine, Engine, Real};
 use super::deliver;
 use crate::config::{Precision, VERSION};
 use crate::failure::Ending;
-use crate::output::{finish_csv, parquet};
+use crate::output::{draw_columns, finish_csv, parquet};
 use crate::rundir::{self, RunDir};
 use crate::samples::Samples;
 use crate::session::Session;
@@ -62,8 +62,7 @@ where
 /// One line per draw; cells of parameters that a model does not have are empty.
 fn csv_of(samples: &Samples) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let first = ["model", "word", "log_q", "log_target", "log_weight"];
-    writer.write_record(first.into_iter().chain(samples.names.iter().map(String::as_str)))?;
+    writer.write_record(draw_columns(&samples.names))?;
     for row in 0..samples.len() {
         let model = &samples.models[samples.model[row]];
         let numbers = [samples.log_q[row], samples.log_target[row], samples.log_weight[row]].map(|x| x.to_string());

@@ -6,27 +6,29 @@ use super::raw::{Cell, Raw, RawColumn};
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// What stands for a value that is not there, in lower case.
-const MISSING: [&str; 9] = ["", "na", "n/a", "nan", "null", "none", "nil", "?", "."];
+const MISSING: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
 
 pub(crate) fn read(file: &str, bytes: &[u8]) -> Result<Raw, DataError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     check_text(file, bytes)?;
+    let separator = separator(bytes);
     let mut reader =
-        csv::ReaderBuilder::new().delimiter(separator(bytes)).flexible(true).trim(csv::Trim::All).from_reader(bytes);
+        csv::ReaderBuilder::new().delimiter(separator).flexible(true).trim(csv::Trim::All).from_reader(bytes);
     let unreadable = |error: csv::Error| DataError::Unreadable { file: file.into(), reason: error.to_string() };
     let mut columns: Vec<RawColumn> = reader.headers().map_err(unreadable)?.iter().map(RawColumn::new).collect();
+    let records = reader.records().collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    let decimal_commas = separator == b';' && has_decimal_commas(&records);
     let mut lines = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(unreadable)?;
+    for record in &records {
         let line = record.position().map_or(0, csv::Position::line);
         if record.len() != columns.len() {
             let (found, expected) = (record.len(), columns.len());
             return Err(DataError::Ragged { file: file.into(), line, found, expected });
         }
-        columns.iter_mut().zip(&record).for_each(|(column, cell)| column.push(parse(cell)));
+        columns.iter_mut().zip(record).for_each(|(column, cell)| column.push(parse(cell, decimal_commas)));
         lines.push(line);
     }
-    Ok(Raw { file: file.into(), columns, lines })
+    Ok(Raw { file: file.into(), columns, lines, decimal_commas })
 }
 
 /// Names the first line that is not text.
@@ -37,10 +39,21 @@ fn check_text(file: &str, bytes: &[u8]) -> Result<(), DataError> {
 }
 
 fn separator(bytes: &[u8]) -> u8 {
-    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let count = |separator: u8| first.iter().filter(|&&byte| byte == separator).count();
+    let mut quoted = false;
+    let mut counts = [0; SEPARATORS.len()];
+    for &byte in bytes {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted => break,
+            _ if quoted => {}
+            _ => counts
+                .iter_mut()
+                .zip(SEPARATORS)
+                .for_each(|(count, separator)| *count += usize::from(byte == separator)),
+        }
+    }
     // The first of several with as many.
-    SEPARATORS.into_iter().rev().max_by_key(|&separator| count(separator)).unwrap_or(b',')
+    SEPARATORS.into_iter().zip(counts).rev().max_by_key(|(_, count)| *count).map_or(b',', |(separator, _)| separator)
 }
 
 /// Whether a cell says that its value is not there.
@@ -48,9 +61,26 @@ pub(super) fn is_missing(cell: &str) -> bool {
     MISSING.contains(&cell.to_lowercase().as_str())
 }
 
-fn parse(cell: &str) -> Cell {
+/// A number with a comma for its point.
+pub(super) fn with_decimal_comma(cell: &str) -> Option<f64> {
+    let is_plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, rest) = cell.split_once(',')?;
+    let digits = rest.find(['e', 'E']).map_or(rest, |exponent| &rest[..exponent]);
+    let whole = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+    if is_plain(whole) && is_plain(digits) { cell.replacen(',', ".", 1).parse().ok() } else { None }
+}
+
+/// Whether some numbers have a comma for their point, and none has a point.
+fn has_decimal_commas(records: &[csv::StringRecord]) -> bool {
+    let cells = || records.iter().flat_map(csv::StringRecord::iter);
+    let has_point = |cell: &str| cell.contains('.') && cell.parse::<f64>().is_ok();
+    cells().any(|cell| with_decimal_comma(cell).is_some()) && !cells().any(has_point)
+}
+
+fn parse(cell: &str, decimal_commas: bool) -> Cell {
     if is_missing(cell) {
         return Cell::Missing(cell.into());
     }
-    cell.parse().map_or_else(|_| Cell::Text(cell.into()), Cell::Number)
+    let number = cell.parse().ok().or_else(|| with_decimal_comma(cell).filter(|_| decimal_commas));
+    number.map_or_else(|| Cell::Text(cell.into()), Cell::Number)
 }

@@ -47,6 +47,12 @@ pub(crate) enum DataError {
     Missing { file: String, place: String, column: String, cell: String, count: usize, response: bool },
     #[error("{file}: {place}, column {column}: {cell:?} is not a number, though most of the column's cells are{}\nhint: mend the cell, or say that the column holds categories: --categorical {column}", more(*count))]
     TextCell { file: String, place: String, column: String, cell: String, count: usize },
+    #[error(
+        "{file}: {place}, column {column}: {cell:?} is not a number\nhint: leave the cell empty if the model has no such parameter"
+    )]
+    NotNumber { file: String, place: String, column: String, cell: String },
+    #[error("{file}: {place}, column {column}: {cell:?} looks like a number with a decimal comma{}\nhint: write decimal points, or decimal commas everywhere and semicolons between the cells", more(*count))]
+    DecimalComma { file: String, place: String, column: String, cell: String, count: usize },
     #[error("{file}: {place}, column {column}: {value} is not finite")]
     NotFinite { file: String, place: String, column: String, value: f64 },
     #[error(
@@ -59,6 +65,10 @@ pub(crate) enum DataError {
         "{file}: column {column} has {levels} different texts, more than {most}: probably an identifier\nhint: leave it out with --exclude {column}"
     )]
     Levels { file: String, column: String, levels: usize, most: usize },
+    #[error(
+        "{file}: column {column} has {levels} different texts in {rows} rows: probably an identifier\nhint: leave it out with --exclude {column}; if these are categories, --categorical {column}"
+    )]
+    Identifier { file: String, column: String, levels: usize, rows: usize },
     #[error(
         "{file}: the response {column} is text with {levels} different values; numbers are needed, or two values for the logistic likelihood"
     )]

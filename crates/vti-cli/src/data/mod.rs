@@ -9,7 +9,7 @@ mod schema;
 use vti::problem::selection::{CoefficientPrior, Likelihood, SelectionError, SelectionSettings, Table, TableError};
 
 pub(crate) use error::DataError;
-pub(crate) use raw::{BUILTIN_PREFIX, Raw, Source};
+pub(crate) use raw::{BUILTIN_PREFIX, Cell, Raw, Source};
 pub(crate) use schema::{Choice, Schema};
 
 /// A response and terms, and where they came from.
@@ -31,7 +31,8 @@ pub(crate) fn load(name: &str, choice: &Choice, likelihood: &Likelihood) -> Resu
     let response = schema.response(&raw)?;
     let terms = schema.terms(&raw)?;
     let table = Table { response_name: schema.response.clone(), response, terms };
-    let notes = schema.notes();
+    let mut notes = schema.notes();
+    notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
     Ok(Loaded { table, notes, schema, fingerprint: source.fingerprint(), raw })
 }
 

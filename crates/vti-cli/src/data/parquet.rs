@@ -29,7 +29,7 @@ pub(crate) fn read(file: &str, bytes: &[u8]) -> Result<Raw, DataError> {
         }
     }
     columns.retain(|column| !column.name.starts_with(INDEX));
-    Ok(Raw { file: file.into(), columns, lines: Vec::new() })
+    Ok(Raw { file: file.into(), columns, lines: Vec::new(), decimal_commas: false })
 }
 
 /// A cell, or what it is instead.

@@ -59,10 +59,11 @@ impl Source {
         if self.bytes.iter().all(u8::is_ascii_whitespace) {
             return Err(DataError::Empty { file: file() });
         }
-        let raw = match self.format {
+        let mut raw = match self.format {
             Format::Csv => super::csv::read(&self.name, &self.bytes)?,
             Format::Parquet => super::parquet::read(&self.name, &self.bytes)?,
         };
+        raw.columns.iter_mut().for_each(RawColumn::settle);
         raw.check_names()?;
         if raw.rows() == 0 {
             return Err(DataError::NoRows { file: file() });
@@ -106,6 +107,28 @@ impl RawColumn {
     }
 }
 
+/// Words for a value that is not there, unless the column holds words: then they are words like the others.
+const DOUBTFUL: [&str; 3] = ["none", "nil", "."];
+
+impl RawColumn {
+    /// Decides what doubtful words mean, once the whole column is known.
+    fn settle(&mut self) {
+        let lower = |cell: &Cell| match cell {
+            Cell::Text(text) => Some(text.to_lowercase()),
+            _ => None,
+        };
+        let is_word = |text: String| !DOUBTFUL.contains(&text.as_str()) && !matches!(text.as_str(), "true" | "false");
+        if self.others.iter().any(|(_, cell)| lower(cell).is_some_and(is_word)) {
+            return;
+        }
+        for (_, cell) in &mut self.others {
+            if let Some(text) = lower(cell).filter(|text| DOUBTFUL.contains(&text.as_str())) {
+                *cell = Cell::Missing(text);
+            }
+        }
+    }
+}
+
 /// A table as it stands in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Raw {
@@ -113,6 +136,8 @@ pub(crate) struct Raw {
     pub(crate) columns: Vec<RawColumn>,
     /// The line of each row, where rows have lines.
     pub(crate) lines: Vec<u64>,
+    /// Whether numbers had a comma for their point.
+    pub(crate) decimal_commas: bool,
 }
 
 impl Raw {

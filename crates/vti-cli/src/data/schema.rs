@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use vti::problem::selection::{Likelihood, Term};
 
 use super::DataError;
+use super::csv::with_decimal_comma;
 use super::raw::{Cell, Raw, RawColumn};
 
 /// Which columns take part, and how.
@@ -210,6 +211,10 @@ fn kind(raw: &Raw, column: &RawColumn, categorical: bool) -> Result<TermKind, Da
         let levels = levels(raw, column)?;
         return match levels.len() {
             1 => Err(constant(levels[0].clone())),
+            // Somebody who says that these are categories knows better.
+            count if !categorical && 2 * count > raw.rows() => {
+                Err(DataError::Identifier { file: file(), column: name(), levels: count, rows: raw.rows() })
+            }
             count if count > MOST_LEVELS => {
                 Err(DataError::Levels { file: file(), column: name(), levels: count, most: MOST_LEVELS })
             }
@@ -279,10 +284,25 @@ fn is_text(raw: &Raw, column: &RawColumn) -> Result<bool, DataError> {
     if column.others.is_empty() || is_boolean(column) {
         return Ok(false);
     }
+    if let Some(error) = decimal_comma(raw, column) {
+        return Err(error);
+    }
     if 2 * column.others.len() < column.numbers.len() {
         return Err(text_cell(raw, column));
     }
     Ok(true)
+}
+
+/// Decimal commas where there should be points.
+fn decimal_comma(raw: &Raw, column: &RawColumn) -> Option<DataError> {
+    let number = |(row, cell): &'_ (usize, Cell)| match cell {
+        Cell::Text(text) if with_decimal_comma(text).is_some() => Some((*row, text.clone())),
+        _ => None,
+    };
+    let found = || column.others.iter().filter_map(number);
+    let (row, cell) = found().next()?;
+    let (file, place, count) = (raw.file.clone(), raw.place(row), found().count());
+    Some(DataError::DecimalComma { file, place, column: column.name.clone(), cell, count })
 }
 
 fn text_cell(raw: &Raw, column: &RawColumn) -> DataError {
@@ -298,7 +318,7 @@ fn text_cell(raw: &Raw, column: &RawColumn) -> DataError {
 fn numbers(raw: &Raw, column: &RawColumn) -> Result<Vec<f64>, DataError> {
     check_present(raw, column, false)?;
     if !column.others.is_empty() {
-        return Err(text_cell(raw, column));
+        return Err(decimal_comma(raw, column).unwrap_or_else(|| text_cell(raw, column)));
     }
     if let Some(row) = column.numbers.iter().position(|value| !value.is_finite()) {
         let (file, place, value) = (raw.file.clone(), raw.place(row), column.numbers[row]);

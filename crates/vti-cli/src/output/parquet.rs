@@ -15,15 +15,12 @@ use parquet::record::Field;
 use parquet::schema::types::Type;
 use serde::{Deserialize, Serialize};
 
+use super::{ACTIVE, FIRST, column_name};
 use crate::data::Schema;
 use crate::samples::{SampledModel, Samples};
 
 /// The metadata key under which a file says how it was made.
 const KEY: &str = "vti";
-
-/// Columns before those of parameters.
-const FIRST: [&str; 5] = ["model", "word", "log_q", "log_target", "log_weight"];
-const ACTIVE: &str = "active";
 
 /// What a file says about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,11 +29,6 @@ pub(crate) struct Origin {
     pub(crate) schema: Schema,
     /// Names of the parameters, one for each column after the first five.
     pub(crate) parameters: Vec<String>,
-}
-
-/// What a parameter's column is called: as the parameter, unless another column is called that.
-fn column_name(parameter: &str) -> String {
-    if FIRST.contains(&parameter) || parameter == ACTIVE { format!("{parameter}.parameter") } else { parameter.into() }
 }
 
 fn schema(samples: &Samples) -> parquet::errors::Result<Type> {

@@ -2,6 +2,7 @@
 
 use vti_report::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pairs, Report, Trace, Verdict};
 
+use crate::answer::MOST_MODELS;
 use crate::samples::Samples;
 use crate::summary::{Method, ModelSummary, Summary, VerdictWord};
 
@@ -40,7 +41,7 @@ pub(crate) fn report(summary: &Summary, samples: &Samples, trace: Vec<Trace>, se
         trace,
         log_evidence: Some(summary.log_evidence.estimate).filter(|value| value.is_finite()),
         exact_name: summary.exact.map(|_| "exact (enumeration)".into()),
-        models: summary.models.iter().take(MODELS).map(model_row).collect(),
+        models: summary.models.iter().take(MODELS).map(|model| model_row(summary, model)).collect(),
         inclusion: inclusion(summary),
         coefficients: coefficients(summary, samples),
         pairs: pairs(summary, samples),
@@ -60,7 +61,7 @@ fn facts(summary: &Summary) -> Vec<Fact> {
             evidence.khat.map_or_else(|| "–".into(), |khat| format!("{khat:.2}")),
             "below 0.7: weights can correct q",
         ),
-        fact("models met", summary.models.len().to_string(), "among the draws of the check"),
+        fact("models met", models_met(summary), "among the draws"),
         fact("time", format!("{:.0} s", summary.seconds.train + summary.seconds.check), "training and check"),
     ];
     if let Some(exact) = summary.exact {
@@ -68,14 +69,20 @@ fn facts(summary: &Summary) -> Vec<Fact> {
         facts.push(fact("distance to exact", value, "total variation, learned → corrected"));
     }
     if summary.correction == Method::Chains {
-        facts.push(fact("corrected by", "chains".into(), "weights were too uneven"));
+        facts.push(fact("corrected by", "chains".into(), "exact in the limit"));
     }
     facts
 }
 
-fn model_row(model: &ModelSummary) -> ModelRow {
+/// A summary lists a limited number.
+fn models_met(summary: &Summary) -> String {
+    let count = summary.models.len();
+    if count < MOST_MODELS { count.to_string() } else { format!("≥ {count}") }
+}
+
+fn model_row(summary: &Summary, model: &ModelSummary) -> ModelRow {
     ModelRow {
-        label: plus(&model.label),
+        label: plus(summary, model),
         size: model.size,
         probability: Comparison { q: model.q, corrected: model.corrected, se: model.se, exact: model.exact },
         log_evidence: model.log_evidence.map(|evidence| (evidence.value, evidence.se)),
@@ -83,12 +90,11 @@ fn model_row(model: &ModelSummary) -> ModelRow {
     }
 }
 
-/// `{a, b}` as `a + b`.
-fn plus(label: &str) -> String {
-    match label.trim_start_matches('{').trim_end_matches('}') {
-        "" => "none of them".into(),
-        names => names.replace(", ", " + "),
-    }
+/// The terms of a model as `a + b`.
+fn plus(summary: &Summary, model: &ModelSummary) -> String {
+    let terms = summary.inclusion.0.iter().zip(model.word.bytes());
+    let names: Vec<&str> = terms.filter(|(_, bit)| *bit == b'1').map(|((name, _), _)| name.as_str()).collect();
+    if names.is_empty() { "none of them".into() } else { names.join(" + ") }
 }
 
 fn inclusion(summary: &Summary) -> Vec<Inclusion> {
@@ -104,14 +110,16 @@ fn coefficients(summary: &Summary, samples: &Samples) -> Vec<Coefficient> {
     let entries = summary.coefficients.0.iter().enumerate().map(|(parameter, (name, found))| {
         let rows: Vec<usize> =
             (0..samples.len()).filter(|&row| samples.value(row, parameter).is_some() && weights[row] > 0.0).collect();
-        let inclusion: f64 = rows.iter().map(|&row| weights[row]).sum();
+        // Weights that sum to 1 do so up to rounding only.
+        let in_every_model = samples.models.iter().all(|model| model.active[parameter]);
+        let inclusion = if in_every_model { 1.0 } else { rows.iter().map(|&row| weights[row]).sum() };
         let rows = thin(&rows, &weights, DRAWS);
         Coefficient {
             name: name.clone(),
             mean: Comparison { q: found.q, corrected: found.corrected, se: found.se, exact: None },
             sd: found.sd,
             interval: (found.interval[0], found.interval[1]),
-            inclusion: inclusion.clamp(0.0, 1.0),
+            inclusion: f64::clamp(inclusion, 0.0, 1.0),
             draws: rows.iter().filter_map(|&row| samples.value(row, parameter)).collect(),
             weights: equal(rows.len()),
         }
@@ -152,7 +160,7 @@ fn pairs(summary: &Summary, samples: &Samples) -> Option<Pairs> {
     let total: f64 = rows.iter().map(|&row| weights[row]).sum();
     let column = |&parameter: &usize| rows.iter().filter_map(|&row| samples.value(row, parameter)).collect();
     Some(Pairs {
-        label: plus(&top.label),
+        label: plus(summary, top),
         names: parameters.iter().map(|&parameter| samples.names[parameter].clone()).collect(),
         draws: parameters.iter().map(column).collect(),
         weights: rows.iter().map(|&row| weights[row] / total).collect(),

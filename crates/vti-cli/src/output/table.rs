@@ -107,6 +107,7 @@ fn closing(summary: &Summary) -> String {
             distances.q, distances.corrected
         ));
     }
+    lines.extend(summary.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines.push(summary.verdict.text.clone());
     lines.join("\n")
 }

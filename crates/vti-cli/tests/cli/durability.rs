@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::support::{Outcome, Scratch, steady};
+use crate::support::{Outcome, Scratch, select, steady};
 
 /// A run long enough to be interrupted.
 const LONG: [&str; 18] = [
@@ -128,6 +128,45 @@ fn damaged_checkpoints_and_changed_data_are_found_out() {
     let config = scratch.read("run/config.toml").replace(concat!("\"", env!("CARGO_PKG_VERSION"), "\""), "\"0.0.7\"");
     scratch.write("run/config.toml", config);
     failed(&["check", "run"], 2, "made by version 0.0.7");
+}
+
+#[test]
+fn wrong_settings_leave_the_run_that_is_there_alone() {
+    let scratch = Scratch::new();
+    let run = select("builtin:hald", "y", &["--out", "run", "--set", "flow.kind=auto"]);
+    scratch.fine(&run);
+    let with = |more: &[&'static str]| [&run[..], more].concat();
+    for (wrong, what) in [
+        ("train.batch=0", "batch"),
+        ("check.draws=3", "check.draws"),
+        ("check.chains.thin=0", "check.chains.thin"),
+        ("output.checkpoint_every=-1.0", "every"),
+    ] {
+        scratch.refused(&with(&["--force", "--set", wrong]), &[what]);
+        assert!(scratch.path("run/summary.json").exists() && scratch.path("run/config.toml").exists(), "{wrong}");
+    }
+    for (more, what) in [
+        (&["--set", "train.batch=65"][..], "another value of train.batch"),
+        (&["--set", "flow.frame=unit"], "another value of flow.frame"),
+        (&["--replicates", "2"], "another number of runs"),
+        (&["--device", "cuda"], "another device"),
+    ] {
+        scratch.refused(&with(&[&["--resume"][..], more].concat()), &[what]);
+    }
+    // What is as it was, or may change, does no harm.
+    scratch.fine(&with(&["--resume", "--set", "train.batch=64", "--set", "train.threads=2", "--device", "cpu"]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn chains_that_are_stopped_while_burning_in_say_so() {
+    let line = format!(
+        "timeout --preserve-status -s INT 2 {} rjmcmc builtin:hald --response y --burn-in 1000000000",
+        env!("CARGO_BIN_EXE_vti")
+    );
+    let output = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("interrupted before the chains had found anything"));
 }
 
 #[cfg(target_os = "linux")]

@@ -75,6 +75,62 @@ fn cells_that_cannot_be_used() {
 }
 
 #[test]
+fn texts_that_name_every_row_are_identifiers() {
+    let rows: String = (0..12).map(|i| format!("p{i},{},{}\n", (i * 7) % 5, i + (i * 5) % 3)).collect();
+    refused(format!("id,b,y\n{rows}"), &[], &["column id has 12 different texts in 12 rows", "--exclude id"]);
+}
+
+/// A table with a column of words, each as often as the others.
+fn words(words: [&str; 3]) -> String {
+    let row = |i: usize| format!("{},{},{}\n", words[i % 3], (i * 7) % 5, i + (i * 5) % 3);
+    std::iter::once("w,b,y\n".to_string()).chain((0..12).map(row)).collect()
+}
+
+#[test]
+fn none_is_a_word_among_words_and_missing_among_numbers() {
+    for word in ["none", "Nil", "."] {
+        let scratch = Scratch::new();
+        scratch.write("t.csv", words([word, "some", "more"]));
+        let outcome = scratch.fine(&select("t.csv", "y", &[]));
+        let levels = outcome.talk.lines().find(|line| line.starts_with("w: categories")).unwrap().to_string();
+        assert!(levels.contains(word), "{levels}");
+        refused(words([word, "1", "2"]), &[], &["line 2, column w: the value is missing"]);
+        refused(words([word, "true", "false"]), &[], &["line 2, column w: the value is missing"]);
+    }
+}
+
+#[test]
+fn separators_are_counted_outside_quotes() {
+    let scratch = Scratch::new();
+    scratch.write("t.csv", table(|line, old| if line == 1 { "\"a;b;c;d;e\",b,c,y".into() } else { old.into() }));
+    scratch.fine(&select("t.csv", "y", &[]));
+    assert!(scratch.json("t.vti/summary.json")["inclusion"]["a;b;c;d;e"].is_object());
+}
+
+#[test]
+fn decimal_commas_are_read_or_named() {
+    let scratch = Scratch::new();
+    let halves = |point: &str, between: &str| {
+        table(|line, old| {
+            let cells = old.split(',');
+            let cell = |cell: &str| if line == 1 { cell.to_string() } else { format!("{cell}{point}5") };
+            cells.map(cell).collect::<Vec<_>>().join(between)
+        })
+    };
+    scratch.write("commas.csv", halves(",", ";"));
+    scratch.write("points.csv", halves(".", ";"));
+    let commas = scratch.fine(&select("commas.csv", "y", &["--json"]));
+    assert!(commas.talk.contains("numbers are read with decimal commas"), "{}", commas.talk);
+    let points = scratch.fine(&select("points.csv", "y", &["--json"]));
+    let answer = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["coefficients"].clone();
+    assert_eq!(answer(&commas.data), answer(&points.data));
+    // Both in one file: nobody knows what a comma means there.
+    let mixed = halves(",", ";").replacen(",5", ".5", 1);
+    refused(mixed, &[], &["line 2, column y: \"0,5\" looks like a number with a decimal comma", "hint: write decimal"]);
+    refused(halves(",", "\t"), &[], &["line 2, column y: \"0,5\" looks like a number with a decimal comma"]);
+}
+
+#[test]
 fn numbers_that_do_not_suit_the_question() {
     let whole = || table(|_, line| line.into());
     refused("a,b,y\n1,2,3\n2,1,5\n", &["--prior", "normal:1"], &["2 rows are too few, at least 3"]);

@@ -73,6 +73,7 @@ fn the_demo_finds_what_enumeration_knows_and_writes_everything() {
     assert_eq!((&last["step"], &last["dropped"]), (&Value::from(150), &Value::from(0)));
     let models = scratch.read("vti-demo/models.csv");
     assert!(models.starts_with("model,label,size,q,corrected,se,exact,log_evidence,log_evidence_se,khat\n"));
+    distances_bracket(&summary["exact"]["total_variation"]["q"], &models);
     // Other commands on the same run.
     assert!(scratch.fine(&["watch", "vti-demo", "--once"]).data.contains("step     150"));
     let page = scratch.read("vti-demo/report.html");
@@ -92,6 +93,26 @@ fn the_demo_finds_what_enumeration_knows_and_writes_everything() {
     agree(&refined["coefficients"]["lcavol"], &summary["coefficients"]["lcavol"], "lcavol");
 }
 
+/// The total variation of q lies between that of all models that were not met taken as one, and that of their being
+/// different models on both sides.
+fn distances_bracket(found: &Value, models: &str) {
+    let (mut off, mut own, mut known) = (0.0, 0.0, 0.0);
+    for record in csv::Reader::from_reader(models.as_bytes()).records() {
+        let record = record.unwrap();
+        let (q, exact): (f64, f64) = (record[3].parse().unwrap(), record[6].parse().unwrap());
+        off += (q - exact).abs();
+        own += q;
+        known += exact;
+    }
+    let (least, most) = (0.5 * (off + f64::abs(own - known)), 0.5 * (off + 2.0 - own - known));
+    let found = number(found);
+    assert!(least - 1e-6 <= found && found <= most + 1e-6, "{least} {found} {most}");
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
 #[test]
 fn summaries_are_a_promise() {
     let scratch = Scratch::new();
@@ -107,6 +128,17 @@ fn summaries_are_a_promise() {
             Value::String(text) if text.contains("trust") || text.contains("k̂") => *value = Value::from("text"),
             _ => {}
         }
+    }
+    // What is blanked below has its form, too.
+    assert_eq!(keys(&summary["verdict"]), ["kind", "text"]);
+    for model in summary["models"].as_array().unwrap() {
+        let promised = ["corrected", "exact", "khat", "label", "log_evidence", "q", "se", "size", "word"];
+        assert_eq!(keys(model), promised);
+        let word = model["word"].as_str().unwrap();
+        assert_eq!((word.len(), word.matches('1').count() as u64), (4, model["size"].as_u64().unwrap()));
+        assert!(model["label"].as_str().unwrap().starts_with('{'));
+        assert!(model["log_evidence"].is_null() || keys(&model["log_evidence"]) == ["se", "value"], "{model}");
+        assert!(model["khat"].is_null() || model["khat"].is_f64(), "{model}");
     }
     let count = summary["models"].as_array().unwrap().len();
     assert!((1..=16).contains(&count));
@@ -239,6 +271,83 @@ fn densities_of_samples_are_those_of_their_points() {
     }
     scratch.write("points.csv", "sigma,intercept,dose,age,colour=green,colour=red,smoker\n1,0,,,1,,\n");
     scratch.refused(&["log-prob", "run", "points.csv"], &["line 2: no model has just these parameters"]);
+    let points = |row: &str| {
+        scratch.write("points.csv", format!("sigma,intercept,dose,age,colour=green,colour=red,smoker\n{row}\n"));
+    };
+    points("1,0,abc,,,,");
+    scratch.refused(&["log-prob", "run", "points.csv"], &["points.csv: line 2, column dose: \"abc\" is not a number"]);
+    points("1,0,inf,,,,");
+    scratch.refused(&["log-prob", "run", "points.csv"], &["line 2, column dose: inf is not finite"]);
+    // No scale of errors is negative.
+    points("-1,0,,,,,\n0,0,,,,,\n1,0,,,,,");
+    let found = scratch.fine(&["log-prob", "run", "points.csv"]).data;
+    let rows = columns(&found, names);
+    assert!(rows[..2].iter().all(|row| row[1..] == ["-inf", "-inf"]), "{found}");
+    assert!(rows[2][1..].iter().all(|cell| cell.parse::<f64>().unwrap().is_finite()), "{found}");
+}
+
+#[test]
+fn columns_called_like_those_of_draws_get_other_names() {
+    let scratch = Scratch::new();
+    scratch.write("t.csv", units_table().replacen("a,b,y", "model,log_q,y", 1));
+    scratch.fine(&select("t.csv", "y", &["--out", "run", "--quiet"]));
+    let draws = scratch.fine(&["sample", "run", "-n", "5"]).data;
+    let header = "model,word,log_q,log_target,log_weight,sigma,intercept,model.parameter,log_q.parameter\n";
+    assert!(draws.starts_with(header), "{draws}");
+    scratch.write("draws.csv", draws);
+    assert_eq!(scratch.fine(&["log-prob", "run", "draws.csv"]).data.lines().count(), 6);
+}
+
+#[test]
+fn a_quadrature_that_fails_costs_the_comparison_only() {
+    let scratch = Scratch::new();
+    scratch.write("t.csv", "a,y\n1,1.1\n2,1.9\n3,3.2\n4,3.9\n5,5.1\n");
+    let outcome = scratch.fine(&select("t.csv", "y", &["--likelihood", "student-t:1", "--out", "run"]));
+    let summary = scratch.json("run/summary.json");
+    assert!(summary["exact"].is_null(), "{}", summary["exact"]);
+    let warning = "there is no exact answer to compare with: ";
+    assert!(outcome.data.contains(&format!("\nwarning: {warning}")), "{}", outcome.data);
+    // Once, however often it is checked.
+    scratch.fine(&["check", "run"]);
+    assert_eq!(scratch.json("run/summary.json")["warnings"].to_string().matches(warning).count(), 1);
+}
+
+#[test]
+fn options_win_over_set_and_configurations_are_heard() {
+    let scratch = Scratch::new();
+    let set = ["--set", "train.steps=3", "--set", "problem.prior={ kind = \"g\", g = 7.0 }", "--set", "train.seed=5"];
+    scratch.fine(&select("builtin:hald", "y", &[&set[..], &["--prior", "g:6", "--out", "run"]].concat()));
+    let summary = scratch.json("run/summary.json");
+    assert_eq!((&summary["steps"], &summary["seed"]), (&Value::from(20), &Value::from(5)));
+    assert!(scratch.read("run/config.toml").contains("g = 6.0"));
+    let chains = |more: &[&str]| -> Value {
+        let options = ["--json", "--chains", "2", "--sweeps", "400", "--burn-in", "50"];
+        let mut found: Value =
+            serde_json::from_str(&scratch.fine(&[&["rjmcmc"], more, &options].concat()).data).unwrap();
+        found["seconds"] = Value::Null;
+        found
+    };
+    let head = "[problem]\nkind = \"select\"\ndata = \"builtin:hald\"\nresponse = \"y\"\n";
+    scratch.write("c.toml", format!("{head}[train]\nseed = 9\nthreads = 1\n"));
+    let by_file = chains(&["c.toml"]);
+    assert_eq!(by_file, chains(&["builtin:hald", "--response", "y", "--seed", "9"]));
+    assert_ne!(by_file, chains(&["builtin:hald", "--response", "y"]));
+}
+
+#[test]
+fn a_time_limit_alone_decides_how_many_steps_there_are() {
+    let scratch = Scratch::new();
+    let small = ["--set", "train.batch=4", "--set", "check.draws=400", "--set", "check.refine=never"];
+    let arguments = [&["select", "builtin:hald", "--response", "y", "--time-limit", "1s", "--out", "run"][..], &small];
+    let outcome = scratch.fine(&arguments.concat());
+    assert!(outcome.talk.contains("as many steps as fit into 1 s of 4 draws"), "{}", outcome.talk);
+    assert!(!outcome.talk.contains("1000000"), "{}", outcome.talk);
+    let summary = scratch.json("run/summary.json");
+    // Unless the machine was so busy that the limit came before the plan was fulfilled.
+    if summary["stop"].as_str().unwrap().starts_with("all") {
+        let planned = format!("\nsteps = {}\n", summary["steps"]);
+        assert!(scratch.read("run/config.toml").contains(&planned), "{planned}");
+    }
 }
 
 #[test]
@@ -312,4 +421,14 @@ fn the_best_of_several_runs_is_kept() {
     let best = (0..3).max_by(|&a, &b| bounds[a].total_cmp(&bounds[b])).unwrap();
     assert_eq!(summary["seed"], Value::from(1 + best as u64));
     scratch.fine(&["check", "run"]);
+    // As if it had been interrupted in the third run: all that is told is of one run.
+    for file in ["summary.json", "posterior.safetensors"] {
+        std::fs::remove_file(scratch.path("run").join(file)).unwrap();
+    }
+    let third = "\"entropy\":1.0,\"gradient_norm\":1.0,\"dropped\":0,\"replicate\":2}\n";
+    let lines = scratch.read("run/progress.jsonl") + "{\"step\":7,\"seconds\":0.1,\"elbo\":-3.0," + third;
+    scratch.write("run/progress.jsonl", lines);
+    scratch.fine(&["check", "run"]);
+    let summary = scratch.json("run/summary.json");
+    assert_eq!((&summary["seed"], &summary["steps"]), (&Value::from(1), &Value::from(20)));
 }

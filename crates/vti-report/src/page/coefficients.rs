@@ -56,11 +56,16 @@ fn cells(row: &Coefficient, with_exact: bool) -> Vec<Cell> {
     }
     let (low, high) = row.interval;
     let interval = format!("{} to {}", number::significant(low, 3), number::significant(high, 3));
+    let inclusion = Cell::number(number::probability(row.inclusion), row.inclusion);
     cells.extend([
         Cell::number(number::significant(row.sd, 3), row.sd),
         Cell::number(interval, low),
-        Cell::number(number::probability(row.inclusion), row.inclusion)
-            .followed_by(&format!("<span class=\"second\">P(= 0) {}</span>", number::probability(1.0 - row.inclusion))),
+        if row.inclusion < 1.0 {
+            let out = number::probability(1.0 - row.inclusion);
+            inclusion.followed_by(&format!("<span class=\"second\">P(= 0) {out}</span>"))
+        } else {
+            inclusion
+        },
     ]);
     cells
 }
