@@ -94,7 +94,7 @@ impl Check {
 ///     1.0 - 0.5 * theta[0].powi(2) - 0.5 * std::f64::consts::TAU.ln()
 /// });
 /// let engine = CpuEngine::<f64>::new(2)?;
-/// let settings = TrainSettings { steps: 200, batch: 64, ..TrainSettings::default() };
+/// let settings = TrainSettings { steps: 600, batch: 128, ..TrainSettings::default() };
 /// let mut fit = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings)?.run(&mut Silent)?;
 /// let check = check(&mut fit.posterior, &CheckSettings::default())?;
 /// let truth = (0.5 + 0.5 * 1f64.exp()).ln();
