@@ -8,6 +8,7 @@ use toml::{Table, Value};
 use vti::check::{CheckSettings, RefineSettings};
 use vti::family::{ContextSettings, FamilySettings, FlowKind, FrameSettings};
 use vti::models::ModelsSettings;
+use vti::optimise::SettingError;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
 use vti::train::TrainSettings;
 
@@ -180,8 +181,8 @@ pub(crate) enum ConfigError {
     UnknownKey { file: String, line: Option<usize>, section: String, key: String, names: Vec<String> },
     #[error("{file}{}: [{section}] {message}", at(*line))]
     Section { file: String, line: Option<usize>, section: String, message: String },
-    #[error("{section}.{key} is {value}, but must be at least {least}\nhint: --set {section}.{key}={least}")]
-    Limit { section: &'static str, key: &'static str, value: f64, least: f64 },
+    #[error("{section}.{error}\nhint: --set {section}.KEY=VALUE changes it")]
+    Limit { section: &'static str, error: SettingError },
     #[error("--set {text}: {reason}\nhint: write section.key=value, for instance --set train.batch=512")]
     Set { text: String, reason: String },
 }
@@ -304,20 +305,14 @@ impl Config {
 
     /// Refuses settings that would be found wrong only after training. The library knows the same limits.
     pub(crate) fn check_limits(&self) -> Result<(), ConfigError> {
-        let RefineSettings { chains, iterations, thin, max_rhat, min_effective, .. } = self.chains.chains;
-        let least = [
-            ("train", "replicates", self.machine.replicates as f64, 1.0),
-            ("check", "draws", self.check.draws as f64, 100.0),
-            ("check", "chains.chains", chains as f64, 2.0),
-            ("check", "chains.iterations", iterations as f64, 4.0),
-            ("check", "chains.thin", thin as f64, 1.0),
-            ("check", "chains.max_rhat", max_rhat, 1.0),
-            ("check", "chains.min_effective", min_effective, 0.0),
-        ];
-        match least.into_iter().find(|(_, _, value, least)| value.is_nan() || value < least) {
-            None => Ok(()),
-            Some((section, key, value, least)) => Err(ConfigError::Limit { section, key, value, least }),
+        let replicates = self.machine.replicates;
+        let replicates = SettingError::check("replicates", replicates as f64, replicates >= 1, "at least 1");
+        for (section, found) in
+            [("train", replicates), ("check", self.check.check()), ("check.chains", self.chains.chains.check())]
+        {
+            found.map_err(|error| ConfigError::Limit { section, error })?;
         }
+        Ok(())
     }
 
     /// Threads, counted.

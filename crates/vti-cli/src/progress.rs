@@ -253,9 +253,10 @@ fn leading(words: &[u16], width: usize, space: &dyn ModelSpace) -> String {
     shown.collect::<Vec<_>>().join("  ")
 }
 
-/// Columns of the terminal.
+/// Columns of the terminal, less one: a line that fills it would wrap.
 fn terminal_width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(120).max(40) - 1
+    let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+    columns.max(40) - 1
 }
 
 /// Seconds as people say them.

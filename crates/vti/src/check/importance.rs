@@ -31,6 +31,13 @@ impl Default for CheckSettings {
     }
 }
 
+impl CheckSettings {
+    /// Refuses settings that make no sense.
+    pub fn check(&self) -> Result<(), SettingError> {
+        SettingError::check("draws", self.draws as f64, self.draws >= 100, "at least 100")
+    }
+}
+
 /// What importance weights say.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
@@ -106,7 +113,7 @@ pub fn check<P: Problem, E: Engine>(
     posterior: &mut Posterior<'_, P, E>,
     settings: &CheckSettings,
 ) -> Result<Check, CheckError> {
-    SettingError::check("draws", settings.draws as f64, settings.draws >= 100, "at least 100")?;
+    settings.check()?;
     let stratified = strata::draw(posterior, settings.draws)?;
     let elbo = bound(&stratified);
     let Stratified { draws, mut log_weights, ends, words, undefined } = stratified;

@@ -67,7 +67,8 @@ impl Default for RefineSettings {
 }
 
 impl RefineSettings {
-    fn check(&self) -> Result<(), SettingError> {
+    /// Refuses settings that make no sense.
+    pub fn check(&self) -> Result<(), SettingError> {
         let at_least =
             |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
         at_least("chains", self.chains, 2, "at least 2")?;
