@@ -43,8 +43,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             conjugate(&mut report, &engine, case, &table(data, response)?, seeds)?;
         }
     }
-    if options.wants("robust") {
-        robust(&mut report, &engine, seeds)?;
+    for (case, limit) in [("robust", None), ("robust-60s", Some(60.0)), ("robust-180s", Some(180.0))] {
+        if options.wants(case) && !(options.quick && limit.is_some()) {
+            robust(&mut report, &engine, case, limit, seeds)?;
+        }
     }
     if options.wants("scale") {
         scale(&mut report, &engine, options.quick)?;
@@ -123,9 +125,8 @@ fn answer(selection: &Selection, engine: &CpuEngine<f32>, settings: &TrainSettin
 /// The exact log evidence of the robust example.
 const ROBUST_LOG_EVIDENCE: f64 = -154.228;
 
-/// The robust example.
-fn robust(report: &mut Report, engine: &CpuEngine<f32>, seeds: u64) -> Result<()> {
-    let case = "robust";
+/// The robust example with the default number of steps, or with as many as fit into a time.
+fn robust(report: &mut Report, engine: &CpuEngine<f32>, case: &str, time_limit: Option<f64>, seeds: u64) -> Result<()> {
     let settings = SelectionSettings {
         likelihood: Likelihood::Robust { alpha: 0.526316, sigma1: 1.0, sigma2: 10.0 },
         prior: CoefficientPrior::Normal { scale: 1.5 },
@@ -137,7 +138,10 @@ fn robust(report: &mut Report, engine: &CpuEngine<f32>, seeds: u64) -> Result<()
     let (mut kl, mut q, mut corrected, mut khat, mut seconds, mut steps) =
         (vec![], vec![], vec![], vec![], vec![], vec![]);
     for seed in 1..=seeds {
-        let found = answer(&selection, engine, &TrainSettings { seed, ..TrainSettings::default() })?;
+        let default = TrainSettings::default();
+        let steps_at_most = if time_limit.is_some() { u64::from(u32::MAX) } else { default.steps };
+        let settings = TrainSettings { seed, time_limit, steps: steps_at_most, ..default };
+        let found = answer(&selection, engine, &settings)?;
         kl.push(ROBUST_LOG_EVIDENCE - found.elbo);
         let distance = |which: fn(&(f64, f64)) -> f64| {
             let own = |word: &Vec<u16>| found.words.iter().position(|other| other == word);
@@ -150,11 +154,16 @@ fn robust(report: &mut Report, engine: &CpuEngine<f32>, seeds: u64) -> Result<()
         seconds.push(found.seconds);
         steps.push(found.steps as f64);
     }
-    report.push(Figures(kl).line(case, "KL of q from the posterior", "nats", "≤ 0.15"))?;
+    report.push(Figures(kl).line(
+        case,
+        "KL of q from the posterior",
+        "nats",
+        if time_limit == Some(60.0) { "≤ 0.25" } else { "≤ 0.15" },
+    ))?;
     report.push(Figures(q).line(case, "total variation of model probabilities, q", "", "≤ 0.08"))?;
     report.push(Figures(corrected).line(case, "total variation of model probabilities, corrected", "", "≤ 0.03"))?;
     report.push(Figures(khat).line(case, "k̂", "", "< 0.7"))?;
-    report.push(Figures(seconds).line(case, "training and check", "s", "≤ 60"))?;
+    report.push(Figures(seconds).line(case, "training and check", "s", ""))?;
     report.push(Figures(steps).line(case, "steps", "", ""))
 }
 
