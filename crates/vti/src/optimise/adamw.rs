@@ -40,7 +40,8 @@ pub struct SettingError {
 }
 
 impl SettingError {
-    pub(crate) fn check(what: &'static str, value: f64, fine: bool, range: &'static str) -> Result<(), Self> {
+    /// An error unless the value is `fine`; `range` says what it may be.
+    pub fn check(what: &'static str, value: f64, fine: bool, range: &'static str) -> Result<(), Self> {
         if fine { Ok(()) } else { Err(Self { what, value, range }) }
     }
 
