@@ -9,7 +9,8 @@ use vti::engine::CpuEngine;
 use vti::family::{FamilySettings, FlowKind};
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
 use vti::problem::selection::{
-    CoefficientPrior, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise, Table, Term, log_evidences,
+    CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise, Table,
+    Term, enumerate,
 };
 use vti::train::{Silent, TrainSettings, Trainer};
 
@@ -68,7 +69,7 @@ impl Figures {
 /// A table whose evidences are known in closed form, with the g-prior.
 fn conjugate(report: &mut Report, engine: &CpuEngine<f32>, case: &str, table: &Table, seeds: u64) -> Result<()> {
     let selection = Selection::new(table, Standardise::Full, &SelectionSettings::default())?;
-    let exact = inclusion_of(&log_evidences(&selection, engine)?, table.terms.len());
+    let exact = enumerate(&selection, engine, &EnumerationLimits::default())?.inclusion;
     let (mut q, mut corrected, mut khat, mut seconds) = (vec![], vec![], vec![], vec![]);
     for seed in 1..=seeds {
         let settings = TrainSettings { seed, ..TrainSettings::default() };
@@ -252,16 +253,6 @@ fn peak_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1e3)
-}
-
-/// Inclusion probabilities under uniform model priors; the highest bit of a number is the first term.
-fn inclusion_of(log_evidences: &[f64], terms: usize) -> Vec<f64> {
-    let top = log_evidences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = log_evidences.iter().map(|l| (l - top).exp()).collect();
-    let total: f64 = weights.iter().sum();
-    let bit = |number: usize, term: usize| number >> (terms - 1 - term) & 1 == 1;
-    let one = |term| weights.iter().enumerate().filter(|(n, _)| bit(*n, term)).map(|(_, w)| w).sum::<f64>() / total;
-    (0..terms).map(one).collect()
 }
 
 /// A table of numbers from its text.

@@ -29,20 +29,22 @@ const SPLINE: usize = 100;
 
 impl Estimate {
     /// Times a few steps of a trainer that is then thrown away.
-    pub(crate) fn new<E: Engine>(session: &Session, engine: &E, settings: &TrainSettings) -> Result<Self, TrainError> {
-        let trial = TrainSettings { checkpoint: None, ..settings.clone() };
-        let mut trainer = Trainer::new(&session.selection, engine, &session.config.family(), &trial)?;
+    pub(crate) fn new<E: Engine>(
+        session: &Session,
+        mut trainer: Trainer<'_, Selection, E>,
+    ) -> Result<Self, TrainError> {
         let bytes = memory(session, &trainer);
+        let TrainSettings { steps: planned, time_limit, .. } = *trainer.settings();
         // The first step is slower than the others.
         trainer.step()?;
         let (start, mut steps) = (Instant::now(), 0u64);
-        while steps < STEPS.min(settings.steps.div_ceil(50)) && start.elapsed() < TIME {
+        while steps < STEPS.min(planned.div_ceil(50)) && start.elapsed() < TIME {
             trainer.step()?;
             steps += 1;
         }
         let per_step = start.elapsed().as_secs_f64() / steps.max(1) as f64;
-        let seconds = per_step * settings.steps as f64;
-        Ok(Self { bytes, seconds: settings.time_limit.map_or(seconds, |limit| limit.min(seconds)) })
+        let seconds = per_step * planned as f64;
+        Ok(Self { bytes, seconds: time_limit.map_or(seconds, |limit| limit.min(seconds)) })
     }
 
     pub(crate) fn text(&self) -> String {

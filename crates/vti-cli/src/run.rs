@@ -123,10 +123,8 @@ where
     let settings = train_settings(&session.config, dir, None);
     let trainer = Trainer::new(&session.selection, &engine, &session.config.family(), &settings)?;
     let resolved = trainer.family().settings().clone();
-    let choices = trainer.family().choices().to_vec();
-    drop(trainer);
     if !args.quiet {
-        announce(&session, &engine, &choices)?;
+        announce(&session, trainer)?;
     }
     // With every choice written out, so that the file says what was done.
     session.config = session.config.with_family(&resolved);
@@ -170,11 +168,8 @@ fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
     }
 }
 
-/// What is going to happen.
-fn announce<T: Real>(session: &Session, engine: &CpuEngine<T>, choices: &[String]) -> Result<()>
-where
-    CpuEngine<T>: Engine,
-{
+/// What is going to happen; the trainer is used up for a few steps that are timed.
+fn announce<E: Engine>(session: &Session, trainer: Trainer<'_, Selection, E>) -> Result<()> {
     let Config { train, machine, .. } = &session.config;
     let design = session.selection.design();
     let models = session.selection.space().log_count() / std::f64::consts::LN_2;
@@ -186,8 +181,8 @@ where
         design.terms().len(),
     ));
     session.loaded.notes.iter().for_each(|note| print::talk(note));
-    choices.iter().for_each(|choice| print::talk(choice));
-    let estimate = Estimate::new(session, engine, train)?;
+    trainer.family().choices().iter().for_each(|choice| print::talk(choice));
+    let estimate = Estimate::new(session, trainer)?;
     let runs = if machine.replicates > 1 { format!(", {} times", machine.replicates) } else { String::new() };
     let limit = train.time_limit.map_or_else(
         || format!("{} steps", train.steps),

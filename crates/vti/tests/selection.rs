@@ -2,6 +2,9 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "tables/hald.rs"]
+mod hald;
+
 use vti::engine::CpuEngine;
 use vti::family::{Family, FamilySettings};
 use vti::posterior::{Point, Posterior};
@@ -12,22 +15,11 @@ use vti::problem::selection::{
 };
 use vti::random::{Purpose, Stream};
 
+use hald::hald;
+
 /// A covariate.
 fn term(name: &str, values: Vec<f64>) -> Term {
     Term { name: name.into(), columns: vec![name.into()], values, always: false }
-}
-
-/// Hald's cement data (Hald 1952, Statistical Theory with Engineering Applications): heat against four compounds.
-fn hald() -> Table {
-    let columns: [[f64; 13]; 5] = [
-        [7., 1., 11., 11., 7., 11., 3., 1., 2., 21., 1., 11., 10.],
-        [26., 29., 56., 31., 52., 55., 71., 31., 54., 47., 40., 66., 68.],
-        [6., 15., 8., 8., 6., 9., 17., 22., 18., 4., 23., 9., 8.],
-        [60., 52., 20., 47., 33., 22., 6., 44., 22., 26., 34., 12., 12.],
-        [78.5, 74.3, 104.3, 87.6, 95.9, 109.2, 102.7, 72.5, 93.1, 115.9, 83.8, 113.3, 109.4],
-    ];
-    let terms = (0..4).map(|i| term(&format!("x{}", i + 1), columns[i].to_vec())).collect();
-    Table { response_name: "y".into(), response: columns[4].to_vec(), terms }
 }
 
 /// Random covariates, one of them a group of two columns, one always in; the response suits the likelihood.

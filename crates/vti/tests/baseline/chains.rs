@@ -6,12 +6,13 @@ use vti::baseline::{Chains, Progress, Pseudo, RjmcmcSettings, rjmcmc};
 use vti::check::VerdictKind;
 use vti::engine::CpuEngine;
 use vti::problem::selection::{
-    CoefficientPrior, Enumeration, EnumerationLimits, Likelihood, Method, Selection, Table, Term, enumerate,
+    CoefficientPrior, Enumeration, EnumerationLimits, Likelihood, Method, Selection, enumerate,
 };
 use vti::problem::{Constraint, Constraints, DensityError, Problem};
 use vti::space::{ModelSpace, Subsets};
 use vti::stats::Estimate;
 
+use super::hald::hald;
 use super::{group, selection, small_table};
 
 fn go_on(_: &Progress) -> ControlFlow<()> {
@@ -82,19 +83,7 @@ fn a_scale_is_a_parameter_like_others() {
 
 #[test]
 fn halds_data_give_the_known_answers() {
-    let columns: [[f64; 13]; 5] = [
-        [7., 1., 11., 11., 7., 11., 3., 1., 2., 21., 1., 11., 10.],
-        [26., 29., 56., 31., 52., 55., 71., 31., 54., 47., 40., 66., 68.],
-        [6., 15., 8., 8., 6., 9., 17., 22., 18., 4., 23., 9., 8.],
-        [60., 52., 20., 47., 33., 22., 6., 44., 22., 26., 34., 12., 12.],
-        [78.5, 74.3, 104.3, 87.6, 95.9, 109.2, 102.7, 72.5, 93.1, 115.9, 83.8, 113.3, 109.4],
-    ];
-    let term = |i: usize| {
-        let name = format!("x{}", i + 1);
-        Term { columns: vec![name.clone()], name, values: columns[i].to_vec(), always: false }
-    };
-    let table = Table { response_name: "y".into(), response: columns[4].to_vec(), terms: (0..4).map(term).collect() };
-    let selection = selection(&table, Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
+    let selection = selection(&hald(), Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
     let settings = RjmcmcSettings { sweeps: 30_000, burn_in: 4_000, thin: 10, ..Default::default() };
     let chains = rjmcmc(&selection, &engine(), &settings, &mut go_on).unwrap();
     for (found, known) in chains.inclusion.iter().zip([0.899_812, 0.636_125, 0.339_798, 0.563_684]) {

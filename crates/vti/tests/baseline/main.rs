@@ -4,6 +4,8 @@
 
 mod chains;
 mod exact;
+#[path = "../tables/hald.rs"]
+mod hald;
 mod limits;
 
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
