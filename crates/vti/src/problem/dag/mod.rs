@@ -3,10 +3,17 @@
 //!
 //! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
 
+mod exact;
+mod normaliser;
+mod prior;
 mod rules;
+pub mod simulate;
 
 use serde::{Deserialize, Serialize};
 
+pub use exact::{Enumeration, LinearEvidence, enumerate};
+pub use normaliser::Normaliser;
+pub use prior::{MOST_NODES_OF_GRAPHS, StructurePrior};
 pub use rules::{CompiledRules, Rules, RulesError};
 
 /// Measurements: a column per node.
