@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`engine`], [`random`], [`stats`] | arithmetic, random streams, diagnostics of weights and chains |
 //! | [`state`], [`store`] | what must be kept, and how |
+//! | [`graph`] | directed graphs: orders, equivalence classes, distances |
 //! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
 //! | [`optimise`] | optimisers and schedules |
 //! | [`flow`] | `q_φ(θ_m ∣ m)`: CoSMIC flows |
@@ -24,6 +25,7 @@ pub mod check;
 pub mod engine;
 pub mod family;
 pub mod flow;
+pub mod graph;
 pub mod models;
 pub mod optimise;
 pub mod posterior;

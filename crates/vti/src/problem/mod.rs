@@ -21,6 +21,7 @@ mod closure;
 mod constraint;
 mod constraints;
 mod factors;
+pub mod dag;
 mod fingerprint;
 mod frame;
 mod free;

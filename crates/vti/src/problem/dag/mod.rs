@@ -1,0 +1,114 @@
+//! Causal graphs: which variable depends on which others, and how (paper, section "Bayesian structure learning via
+//! non-linear directed acyclic graph discovery").
+//!
+//! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
+
+mod exact;
+mod normaliser;
+mod prior;
+mod rules;
+pub mod simulate;
+
+use serde::{Deserialize, Serialize};
+
+pub use exact::{Enumeration, LinearEvidence, enumerate};
+pub use normaliser::Normaliser;
+pub use prior::{MOST_NODES_OF_GRAPHS, StructurePrior};
+pub use rules::{CompiledRules, Rules, RulesError};
+
+/// Measurements: a column per node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What people call the nodes.
+    pub names: Vec<String>,
+    /// The numbers of each node, all columns equally long.
+    pub columns: Vec<Vec<f64>>,
+}
+
+/// How a node follows its parents: the structural equation model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Sem {
+    /// A weighted sum of them.
+    Linear {},
+    /// One hidden layer of rectified linear units (paper, eq. apdxmlpdagmapping).
+    Mlp {
+        /// H, the number of hidden units.
+        #[serde(default = "default_hidden")]
+        hidden: usize,
+        /// Whether hidden units and the output have biases.
+        #[serde(default)]
+        bias: bool,
+    },
+}
+
+fn default_hidden() -> usize {
+    10
+}
+
+impl Default for Sem {
+    fn default() -> Self {
+        Self::Mlp { hidden: default_hidden(), bias: false }
+    }
+}
+
+/// What is known of the standard deviation of a node given its parents.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Noise {
+    /// It is this, for every node.
+    Known {
+        /// σ.
+        sigma: f64,
+    },
+    /// Nothing but log σ_j ~ N(0, 1), for each node its own.
+    Unknown {},
+}
+
+impl Default for Noise {
+    fn default() -> Self {
+        Self::Unknown {}
+    }
+}
+
+/// What is uniform, but for the edge penalty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GraphPrior {
+    /// Orders with the edges along them (the paper's): a graph weighs as much as it has topological orders.
+    #[default]
+    Orders,
+    /// Graphs.
+    Graphs,
+}
+
+/// What is assumed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DagSettings {
+    /// How nodes follow their parents.
+    pub sem: Sem,
+    /// Of each node given its parents.
+    pub noise: Noise,
+    /// Prior standard deviation of weights and biases.
+    pub weight_scale: f64,
+    /// Of the graph.
+    pub prior: GraphPrior,
+    /// γ: the log prior falls by so much with each edge.
+    pub edge_penalty: f64,
+    /// Which edges there must and may be.
+    pub rules: Rules,
+}
+
+impl Default for DagSettings {
+    fn default() -> Self {
+        Self {
+            sem: Sem::default(),
+            noise: Noise::default(),
+            weight_scale: 1.0,
+            prior: GraphPrior::default(),
+            edge_penalty: 0.0,
+            rules: Rules::default(),
+        }
+    }
+}
