@@ -20,6 +20,7 @@
 mod closure;
 mod constraint;
 mod constraints;
+pub mod dag;
 mod fingerprint;
 mod frame;
 mod free;
