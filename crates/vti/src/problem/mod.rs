@@ -20,8 +20,8 @@
 mod closure;
 mod constraint;
 mod constraints;
-mod factors;
 pub mod dag;
+mod factors;
 mod fingerprint;
 mod frame;
 mod free;

@@ -186,7 +186,8 @@ mod tests {
         let draws = 4000;
         let (mut edges, mut pairs) = (0, [0u32; 25]);
         for seed in 0..draws {
-            let truth = simulate(&SimulationSettings { rows: 1, edge_probability: 0.3, ..settings(seed) }).unwrap().truth;
+            let truth =
+                simulate(&SimulationSettings { rows: 1, edge_probability: 0.3, ..settings(seed) }).unwrap().truth;
             edges += truth.edge_count();
             truth.edges().for_each(|(from, to)| pairs[from * 5 + to] += 1);
         }
