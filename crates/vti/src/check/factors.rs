@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::graph::Graph;
 use crate::models::{ParentProbabilities, ParentScores};
 use crate::posterior::{Draws, Posterior};
-use crate::problem::Problem;
+use crate::problem::{Problem, Topology};
 use crate::random::{Purpose, Stream};
 use crate::stats::{self, Estimate, Stratum};
 
@@ -97,7 +97,14 @@ pub(super) fn correct<P: Problem, E: Engine>(
     // log p(m) is a constant and the parts of the nodes.
     let word = draws.word(0);
     let parts = block_parts(&scores, &draws.blocks.keys[..scores.nodes.len()], |node, place| node.log_prior[place]);
-    let constant = posterior.problem().log_prior(word) - parts;
+    let orders = match scores.topology {
+        Topology::Orders => 0.0,
+        Topology::Graphs => {
+            let graph = Graph::from_parents(draws.blocks.keys[..scores.nodes.len()].to_vec());
+            graph.ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0)
+        }
+    };
+    let constant = posterior.problem().log_prior(word) + orders - parts;
     let log_evidence = Estimate { value: corrected.log_total + constant, se: spread.log_total };
     let models = correct_models(posterior, models, (&scores, &q), (&corrected_scores, &corrected), &factors);
     let correction = Correction::new(models);
@@ -233,7 +240,13 @@ fn correct_models<P: Problem, E: Engine>(
         if let Some(blocks) = blocks {
             blocks.keys(&model.model, &mut keys);
         }
-        let log_orders = Graph::from_parents(keys.clone()).ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0);
+        // Words of one graph share its probability.
+        let log_orders = match scores.topology {
+            Topology::Graphs => 0.0,
+            Topology::Orders => {
+                Graph::from_parents(keys.clone()).ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0)
+            }
+        };
         let of = |scores: &ParentScores, log_total: f64| {
             (block_parts(scores, &keys, |node, at| node.logits[at]) + log_orders - log_total).exp()
         };

@@ -1,11 +1,15 @@
 //! Scores of nodes and sets of parents, and the distribution over graphs that follows from them.
 
-use super::orders::{OrderSums, Scores};
+use super::orders::{Scores, members};
+use super::sums::Sums;
 use crate::engine::Engine;
+use crate::problem::Topology;
 
-/// A distribution over graphs that is a product over nodes: `q(P, U) ∝ exp Σ_j s_j(π_j)`.
+/// A distribution over graphs that is a product over nodes: `q ∝ exp Σ_j s_j(π_j)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParentScores {
+    /// Over pairs of orders and graphs, or over graphs.
+    pub topology: Topology,
     /// One for each node.
     pub nodes: Vec<NodeScores>,
 }
@@ -36,14 +40,14 @@ impl ParentScores {
     /// Exact probabilities, by sums over all orders and graphs.
     pub fn probabilities<E: Engine>(&self, engine: &E) -> ParentProbabilities {
         let count = self.nodes.len();
-        let mut sums = OrderSums::new(count);
+        let mut sums = Sums::new(self.topology, count);
         let scores = |node: usize| Scores { sets: &self.nodes[node].sets, logits: &self.nodes[node].logits };
         sums.update(engine, scores);
         let nodes = sums.marginals(engine, scores);
         let mut edges = vec![0.0; count * count];
         for (to, (node, probabilities)) in self.nodes.iter().zip(&nodes).enumerate() {
             for (&set, probability) in node.sets.iter().zip(probabilities) {
-                super::orders::members(set).for_each(|from| edges[from * count + to] += probability);
+                members(set).for_each(|from| edges[from * count + to] += probability);
             }
         }
         // Rounding may take a certain edge beyond 1.
