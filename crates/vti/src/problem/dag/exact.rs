@@ -44,10 +44,7 @@ impl Enumeration {
 /// assert!((exact.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn enumerate(
-    prior: &StructurePrior,
-    log_evidence: impl Fn(usize, u64) -> f64,
-) -> Result<Enumeration, GraphError> {
+pub fn enumerate(prior: &StructurePrior, log_evidence: impl Fn(usize, u64) -> f64) -> Result<Enumeration, GraphError> {
     let nodes = prior.rules().nodes();
     let graphs: Vec<Graph> = all_dags(nodes)?.into_iter().filter(|graph| prior.rules().allow(graph)).collect();
     let local: Vec<Vec<f64>> = (0..nodes)
@@ -86,7 +83,8 @@ pub struct LinearEvidence {
 impl LinearEvidence {
     /// With noise σ and weights of prior standard deviation s.
     pub fn new(table: &Table, sigma: f64, scale: f64) -> Result<Self, SettingError> {
-        let positive = |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        let positive =
+            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
         positive("sigma", sigma)?;
         positive("weight_scale", scale)?;
         let nodes = table.columns.len();
@@ -131,7 +129,8 @@ mod tests {
     use crate::problem::dag::{GraphPrior, Rules, Sem};
 
     fn table(nodes: usize, rows: usize) -> Table {
-        let settings = SimulationSettings { nodes, rows, sem: Sem::Linear {}, edge_probability: 0.8, ..Default::default() };
+        let settings =
+            SimulationSettings { nodes, rows, sem: Sem::Linear {}, edge_probability: 0.8, ..Default::default() };
         simulate(&settings).unwrap().table
     }
 
