@@ -11,11 +11,13 @@
 //! The sum over all graphs and orders is exact (see [`orders`]), so q can be drawn from and evaluated exactly too.
 
 mod orders;
+mod scores;
 mod table;
 
 use serde::{Deserialize, Serialize};
 
 use self::orders::{MOST_NODES, OrderSums, Scores};
+pub use self::scores::{NodeScores, ParentProbabilities, ParentScores};
 use self::table::NodeTable;
 use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use crate::engine::Engine;
@@ -253,6 +255,11 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
         }
         self.waiting = waiting as u64;
         Ok(())
+    }
+
+    fn parent_scores(&mut self, engine: &E) -> Option<ParentScores> {
+        self.prepare(engine);
+        Some(ParentScores { nodes: self.tables.iter().map(NodeTable::scores).collect() })
     }
 
     /// Optimism has served its purpose: what remains is the mean of the belief.

@@ -102,6 +102,48 @@ impl OrderSums {
         self.before.last().copied().unwrap_or(0.0)
     }
 
+    /// The probability of each set of parents of each node, in the order of its scores.
+    ///
+    /// With g(S) the sum over orders of all other nodes after S, node j has the parents π with weight
+    /// `exp s_j(π) Σ_{S ⊇ π} f(S) g(S ∪ j)`.
+    pub(super) fn marginals<'s, E: Engine>(
+        &self,
+        engine: &E,
+        scores: impl Fn(usize) -> Scores<'s> + Sync,
+    ) -> Vec<Vec<f64>> {
+        let all = (1u64 << self.nodes) - 1;
+        let mut after = vec![f64::NEG_INFINITY; self.before.len()];
+        after[all as usize] = 0.0;
+        for set in (0..all).rev() {
+            let mut sum = f64::NEG_INFINITY;
+            for node in members(all & !set) {
+                sum = log_add(sum, self.local(node, set) + after[(set | 1 << node) as usize]);
+            }
+            after[set as usize] = sum;
+        }
+        let mut found: Vec<Vec<f64>> = vec![Vec::new(); self.nodes];
+        engine.for_each_lane(&mut found, |node, found| {
+            let mut sums = vec![f64::NEG_INFINITY; self.local[node].len()];
+            for set in (0..=all).filter(|set| set >> node & 1 == 0) {
+                let around = self.before[set as usize] + after[(set | 1 << node) as usize];
+                sums[without(set, node)] = around;
+            }
+            // Sums over larger sets, a bit at a time.
+            let mut half = 1;
+            while half < sums.len() {
+                for pair in sums.chunks_exact_mut(2 * half) {
+                    let (lower, upper) = pair.split_at_mut(half);
+                    lower.iter_mut().zip(upper).for_each(|(lower, upper)| *lower = log_add(*lower, *upper));
+                }
+                half *= 2;
+            }
+            let Scores { sets, logits } = scores(node);
+            let weight = |(&set, &logit): (&u64, &f64)| (logit + sums[without(set, node)] - self.log_total()).exp();
+            *found = sets.iter().zip(logits).map(weight).collect();
+        });
+        found
+    }
+
     /// Draws an order, the last node first.
     pub(super) fn draw_order(&self, stream: &mut Stream, order: &mut [u16]) {
         let mut set = (1u64 << self.nodes) - 1;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::ModularSettings;
 use super::orders::members;
+use super::{ModularSettings, NodeScores};
 use crate::engine::Engine;
 use crate::models::surrogate::belief::Belief;
 use crate::models::surrogate::learner::Learner;
@@ -41,6 +41,10 @@ impl NodeTable {
             ranked: (0..sets.len() as u32).collect(),
             sets,
         }
+    }
+
+    pub(super) fn scores(&self) -> NodeScores {
+        NodeScores { sets: self.sets.clone(), logits: self.logits.clone(), log_prior: self.log_prior.clone() }
     }
 
     /// The place of a set.
