@@ -83,7 +83,7 @@ fn draws(numbers: &mut Numbers, truth: &Graph) -> Vec<(Vec<usize>, Graph)> {
     let mut draw = |sure: bool| {
         let mut order = base.clone();
         for place in (1..nodes).filter(|place| place % 3 == 1) {
-            if !sure && numbers.even() < 0.35 {
+            if numbers.even() < if sure { 0.2 } else { 0.4 } {
                 order.swap(place - 1, place);
             }
         }
@@ -177,7 +177,13 @@ fn models(numbers: &mut Numbers, names: &[String], draws: &[(Vec<usize>, Graph)]
         let probability = numbers.compare(0.12 * (-0.15 * rank as f64).exp(), false);
         ModelRow { label: edges.join(", "), size: edges.len(), probability, log_evidence: None, khat: Some(0.4) }
     };
-    draws.iter().take(30).enumerate().map(row).collect()
+    let mut met: Vec<&(Vec<usize>, Graph)> = Vec::new();
+    for draw in draws {
+        if met.len() < 30 && !met.iter().any(|other| other.1 == draw.1) {
+            met.push(draw);
+        }
+    }
+    met.into_iter().enumerate().map(row).collect()
 }
 
 fn compared(truth: &Graph, best: &Graph) -> Truth {

@@ -9,7 +9,7 @@
 //! Kinds: `usual` (the default; eight covariates named after the prostate cancer data), `long` (long names), `single` (one
 //! covariate, one model), `many` (200 covariates, 1,000 models, no exact answer), `figure` (a stand-alone figure of six
 //! panels), `bars` (grouped bars, boxplots, densities), `samples` (two samples in one pairs plot); causal graphs: `graph-4`,
-//! `graph-11-truth`, `graph-20`, `graph-20-truth`, `graph-40` and the like: the number of nodes, and whether a truth is known.
+//! `graph-11-truth`, `graph-20-dense` and the like: the number of nodes, whether a truth is known, whether there are many edges.
 
 mod graph;
 
@@ -48,12 +48,12 @@ fn main() -> std::io::Result<()> {
     std::io::stdout().write_all(text.as_bytes())
 }
 
-/// A page about causal graphs: "11" nodes, "11-truth" with a known graph.
+/// A page about causal graphs: "11" nodes, "11-truth" with a known graph, "11-dense" with many edges.
 fn graph_page(kind: &str) -> String {
     const WEATHER: [&str; 4] = ["rain", "sprinkler", "wet_grass", "slippery"];
     const PROTEINS: [&str; 11] = ["Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk"];
-    let (nodes, truth) = kind.split_once('-').map_or((kind, false), |(nodes, _)| (nodes, true));
-    let nodes: usize = nodes.parse().unwrap_or(11).clamp(1, 64);
+    let nodes: usize = kind.split('-').next().and_then(|nodes| nodes.parse().ok()).unwrap_or(11).clamp(1, 64);
+    let mean_degree = if kind.contains("dense") { 0.5 * nodes as f64 } else { 3.0 };
     let name = |i: usize| match nodes {
         4 => WEATHER[i].to_owned(),
         11 => PROTEINS[i].to_owned(),
@@ -61,7 +61,7 @@ fn graph_page(kind: &str) -> String {
         _ => format!("gene_{i:02}"),
     };
     let names: Vec<String> = (0..nodes).map(name).collect();
-    page(&graph::report(&names, if nodes == 4 { 2.6 } else { 3.6 }, truth))
+    page(&graph::report(&names, mean_degree, kind.contains("truth")))
 }
 
 const PROSTATE: [&str; 8] = ["lcavol", "lweight", "age", "lbph", "svi", "lcp", "gleason", "pgg45"];

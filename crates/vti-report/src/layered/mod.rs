@@ -17,9 +17,10 @@ const MARGIN: f64 = 14.0;
 const ROW_WIDTH: f64 = 960.0;
 /// Least and most room between two layers.
 const GAP: (f64, f64) = (54.0, 120.0);
-/// Distance between the ends of edges at one side of a node, and the share of the side they may take.
-const PORT: f64 = 11.0;
-const PORTS: f64 = 0.72;
+/// Radius of the corners of a node: lines end at the straight part of its sides.
+pub(crate) const CORNER: f64 = 11.0;
+/// Distance between the ends of lines at one side of a node, where there is room.
+pub(crate) const PORT: f64 = 11.0;
 
 /// What is to be drawn.
 #[derive(Debug)]
@@ -155,7 +156,8 @@ fn ends(plan: &Plan<'_>, proper: &Proper, x: &[f64]) -> Vec<[f64; 2]> {
         for side in both {
             side.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             let gaps = side.len().saturating_sub(1) as f64;
-            let step = if gaps > 0.0 { (PORTS * plan.widths[node] / gaps).min(PORT) } else { 0.0 };
+            let room = (plan.widths[node] - 2.0 * CORNER).max(0.0);
+            let step = if gaps > 0.0 { (room / gaps).min(PORT) } else { 0.0 };
             for (place, (_, pair, end)) in side.iter().enumerate() {
                 offsets[*pair][*end] = step * (place as f64 - gaps / 2.0);
             }

@@ -4,9 +4,8 @@ use std::fmt::Write;
 
 use super::bars::{Ruler, legend, number_cells, number_columns};
 use super::table::{Cell, Column, Kind, folded};
-use super::{CORRECTED, LEARNED, exact_name};
+use super::{CORRECTED, LEARNED, exact_name, graph};
 use crate::input::{ModelRow, Report};
-use crate::markup::escape;
 use crate::number;
 use crate::plot::{Axis, Colour, Figure, Layer, Marker, Panel, Points};
 
@@ -93,8 +92,8 @@ fn rows(models: &[ModelRow], kind: Items, exact: Option<&str>) -> Vec<Vec<Cell>>
     let row = |(index, model): (usize, &ModelRow)| {
         let mut cells = vec![
             match kind {
-                Items::Edges if index > 0 => changes(&models[0], model),
-                _ => Cell::label(label(model, kind)),
+                Items::Edges => graph::listed(model, models.first().filter(|_| index > 0)),
+                Items::Terms => Cell::label(label(model, kind)),
             },
             Cell::number(model.size.to_string(), model.size as f64),
             ruler.bars(&model.probability, exact.unwrap_or_default()),
@@ -126,26 +125,6 @@ fn label(model: &ModelRow, kind: Items) -> &str {
         Items::Terms => "(no terms)",
         Items::Edges => "(no edges)",
     }
-}
-
-/// A graph as what it has more and less than the first, where that is shorter; all its edges are folded below.
-fn changes(first: &ModelRow, model: &ModelRow) -> Cell {
-    let edges = |model: &ModelRow| -> Vec<String> {
-        model.label.split(", ").filter(|edge| !edge.is_empty()).map(str::to_owned).collect()
-    };
-    let (old, new) = (edges(first), edges(model));
-    let whole = label(model, Items::Edges);
-    let lost = old.iter().filter(|edge| !new.contains(edge)).map(|edge| format!("− {edge}"));
-    let gained = new.iter().filter(|edge| !old.contains(edge)).map(|edge| format!("+ {edge}"));
-    let changes: Vec<String> = lost.chain(gained).collect();
-    if changes.is_empty() || 2 * changes.len() > new.len() {
-        return Cell::label(whole);
-    }
-    Cell::html(format!(
-        "<details class=\"fold\"><summary>as the first, {}</summary><div>{}</div></details>",
-        escape(&changes.join(", ")),
-        escape(whole)
-    ))
 }
 
 fn khat_cell(khat: f64) -> Cell {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::lines::{Line, Mark, View, lines};
 use super::{FAINT, Known, SURE, said};
 use crate::input::Report;
-use crate::layered::{Layout, NODE_HEIGHT, Plan, Route, layout};
+use crate::layered::{CORNER, Layout, NODE_HEIGHT, PORT, Plan, Route, layout};
 use crate::markup::escape;
 use crate::plot::{Px, fit, text_width};
 
@@ -15,6 +15,8 @@ const NAME: f64 = 13.0;
 const NAME_WIDTH: (f64, f64) = (130.0, 84.0);
 /// From this many nodes on names have less room.
 const MANY: usize = 16;
+/// Nodes do not grow beyond the needs of this many lines.
+const MOST_PORTS: usize = 16;
 /// Length and half width of an arrowhead.
 const HEAD: (f64, f64) = (9.0, 4.2);
 /// On narrow screens the drawing may shrink to this share of its size before it is scrolled.
@@ -64,7 +66,7 @@ fn legends(known: &Known<'_>) -> String {
     };
     let stroke = |probability: Option<f64>, is_directed: bool| {
         let end = if is_directed { 34.0 } else { 42.0 };
-        let head = if is_directed { "<path class=\"head\" d=\"M43 7L34 2.8V11.2Z\"/>" } else { "" };
+        let head = if is_directed { head("M43 7L34 2.8V11.2Z", probability) } else { String::new() };
         format!("<path class=\"line\" d=\"M2 7H{end}\" {}/>{head}", pen(probability))
     };
     let mut html = format!(
@@ -99,8 +101,8 @@ fn legends(known: &Known<'_>) -> String {
 fn svg(known: &Known<'_>, views: &[(View, Vec<Line>); 3]) -> String {
     let room = if known.nodes < MANY { NAME_WIDTH.0 } else { NAME_WIDTH.1 };
     let names: Vec<String> = (0..known.nodes).map(|node| fit(known.name(node), NAME, room)).collect();
-    let widths: Vec<f64> = names.iter().map(|name| (text_width(name, NAME) + 26.0).max(46.0)).collect();
     let pairs = joined(views);
+    let widths: Vec<f64> = names.iter().enumerate().map(|(node, name)| width(name, node, &pairs)).collect();
     let layout = layout(&Plan { widths: &widths, down: &known.best, pairs: &pairs });
     let (width, height) = layout.size;
     let mut html = format!(
@@ -124,6 +126,13 @@ fn svg(known: &Known<'_>, views: &[(View, Vec<Line>); 3]) -> String {
     }
     html.push_str(&nodes(known, &layout, &names, &widths));
     html + "</svg></div>"
+}
+
+/// How wide a node is: as its name needs, and its lines, of which about half end at either side.
+fn width(name: &str, node: usize, pairs: &[(usize, usize)]) -> f64 {
+    let lines = pairs.iter().filter(|pair| pair.0 == node || pair.1 == node).count().min(MOST_PORTS);
+    let for_lines = 2.0 * CORNER + PORT * (0.6 * lines as f64);
+    (text_width(name, NAME) + 26.0).max(for_lines).max(46.0)
 }
 
 /// The pairs that any view joins, each once; those of the most probable graph first.
@@ -150,7 +159,7 @@ fn nodes(known: &Known<'_>, layout: &Layout, names: &[String], widths: &[f64]) -
             Px(x - widths[node] / 2.0),
             Px(y - NODE_HEIGHT / 2.0),
             Px(widths[node]),
-            NODE_HEIGHT / 2.0,
+            CORNER,
             Px(x),
             Px(y + 0.36 * NAME),
             escape(&names[node])
@@ -160,19 +169,15 @@ fn nodes(known: &Known<'_>, layout: &Layout, names: &[String], widths: &[f64]) -
 }
 
 fn edge(known: &Known<'_>, line: &Line, route: &Route) -> String {
-    let (from, to) = (line.from, line.to);
-    let between = if line.is_directed { "→" } else { "—" };
-    let mut heading = format!("{} {between} {}", known.name(from), known.name(to));
-    if let Some(mark) = line.mark {
-        let _ = write!(heading, " ({})", mark.name());
-    }
     let (curve, head) = drawn(line, route);
     let class = line.mark.map_or_else(String::new, |mark| format!(" {}", mark.class()));
     let sign = line.mark.map_or_else(String::new, |mark| sign(mark, middle(route)));
     format!(
-        "<g class=\"edge{class}\" data-nodes=\"{from} {to}\"><title>{}</title><path class=\"hit\" d=\"{curve}\"/>\
+        "<g class=\"edge{class}\" data-nodes=\"{} {}\"><title>{}</title><path class=\"hit\" d=\"{curve}\"/>\
          <path class=\"line\" d=\"{curve}\" {}/>{head}{sign}</g>\n",
-        escape(&said::pair(known, &heading, (from, to))),
+        line.from,
+        line.to,
+        escape(&said::line(known, line)),
         pen(line.probability),
     )
 }
@@ -185,13 +190,22 @@ fn pen(probability: Option<f64>) -> String {
         _ if p >= 0.5 => " stroke-dasharray=\"9 4\"",
         _ => " stroke-dasharray=\"2.5 4\"",
     };
-    format!("stroke-width=\"{}\" stroke-opacity=\"{:.2}\"{dashes}", Px(1.3 + 1.7 * p), 0.4 + 0.6 * p)
+    format!("stroke-width=\"{}\" stroke-opacity=\"{:.2}\"{dashes}", Px(1.3 + 1.7 * p), opacity(p))
+}
+
+fn opacity(probability: f64) -> f64 {
+    0.4 + 0.6 * probability
+}
+
+/// An arrowhead, as light as its line.
+fn head(shape: &str, probability: Option<f64>) -> String {
+    format!("<path class=\"head\" d=\"{shape}\" fill-opacity=\"{:.2}\"/>", probability.map_or(1.0, opacity))
 }
 
 /// The path of a line and its arrowhead. Lines are upright at both ends, and so are heads.
 fn drawn(line: &Line, route: &Route) -> (String, String) {
     let mut points = route.points.clone();
-    let mut head = String::new();
+    let mut arrow = String::new();
     if line.is_directed {
         let at_end = line.to == route.end;
         let last = points.len() - 1;
@@ -200,16 +214,11 @@ fn drawn(line: &Line, route: &Route) -> (String, String) {
         let sign = if at_end && route.arc.is_none() { 1.0 } else { -1.0 };
         let base = tip.1 - sign * HEAD.0;
         points[if at_end { last } else { 0 }].1 = base + sign * 0.5;
-        head = format!(
-            "<path class=\"head\" d=\"M{} {}L{} {}H{}Z\"/>",
-            Px(tip.0),
-            Px(tip.1),
-            Px(tip.0 - HEAD.1),
-            Px(base),
-            Px(tip.0 + HEAD.1)
-        );
+        let (left, right) = (Px(tip.0 - HEAD.1), Px(tip.0 + HEAD.1));
+        let shape = format!("M{} {}L{left} {}H{right}Z", Px(tip.0), Px(tip.1), Px(base));
+        arrow = head(&shape, line.probability);
     }
-    (path(&points, route.arc), head)
+    (path(&points, route.arc), arrow)
 }
 
 fn path(points: &[(f64, f64)], arc: Option<f64>) -> String {

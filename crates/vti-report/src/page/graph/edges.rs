@@ -6,6 +6,7 @@ use super::super::bars::{Ruler, legend, number_cells, number_columns};
 use super::super::table::{Cell, Column, Kind, folded};
 use super::{Known, matrix, said};
 use crate::input::Report;
+use crate::markup::escape;
 use crate::number;
 
 /// Edges shown unfolded, and at all.
@@ -13,6 +14,7 @@ const SHOWN: usize = 12;
 const MOST: usize = 250;
 /// Pairs less probably joined than this are not listed.
 const LISTED: f64 = 0.001;
+const LISTED_NOTE: &str = "are joined with a probability below 0.001";
 
 pub(in super::super) fn section(report: &Report) -> Option<String> {
     let known = Known::new(report)?;
@@ -52,15 +54,16 @@ fn list(known: &Known<'_>) -> String {
     if edges.is_empty() {
         return "<p class=\"caption\">No edge has a probability worth listing.</p>".into();
     }
-    let left_out = known.pairs().count() - edges.len() + edges.len().saturating_sub(MOST);
+    let (unlikely, too_many) = (known.pairs().count() - edges.len(), edges.len().saturating_sub(MOST));
     edges.truncate(MOST);
     let with_effects = edges.iter().any(|&(from, to)| known.effect(from, to).is_some());
     let rows: Vec<Vec<Cell>> = edges.iter().map(|&edge| row(known, edge, with_effects)).collect();
     let more = format!("The other {} edges", rows.len().saturating_sub(SHOWN));
     let mut html = legend(known.exact) + &folded(&columns(known, with_effects), rows, SHOWN, &more);
-    if left_out > 0 {
-        let pairs = if left_out == 1 { "One pair that is".into() } else { format!("{left_out} pairs that are") };
-        let _ = write!(html, "<p class=\"caption\">{pairs} hardly ever joined or far down the list: not shown.</p>");
+    for (count, why) in [(too_many, "are less probable than these"), (unlikely, LISTED_NOTE)] {
+        if count > 0 {
+            let _ = write!(html, "<p class=\"caption\">Pairs that {why} and not listed: {count}.</p>");
+        }
     }
     html
 }
@@ -86,7 +89,7 @@ fn row(known: &Known<'_>, (from, to): (usize, usize), with_effects: bool) -> Vec
         cells.push(Cell::number(number::probability(value), value));
     }
     if with_effects {
-        cells.push(Cell::name(known.effect(from, to).unwrap_or_default()));
+        cells.push(Cell::html(escape(known.effect(from, to).unwrap_or_default())));
     }
     cells
 }

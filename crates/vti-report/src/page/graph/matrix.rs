@@ -8,6 +8,12 @@ use crate::plot::{Px, fit, text_width};
 
 /// Up to this many nodes numbers are written into the cells.
 const NUMBERED: usize = 15;
+/// Says what rows and columns are.
+const CORNER: &str = "from ↓ to →";
+/// On narrow screens the map may shrink to this share of its size before it is scrolled.
+const SHRINK: f64 = 0.75;
+/// Where the colour is stronger than this, text has the colour of the ground.
+const STRONG: f64 = 0.78;
 /// Room for names.
 const NAME_WIDTH: f64 = 120.0;
 /// Slope of the names of columns in degrees.
@@ -35,18 +41,18 @@ pub(super) fn matrix(names: &[&str], description: &str, cell: impl Fn(usize, usi
     };
     let short: Vec<String> = names.iter().map(|name| fit(name, size, NAME_WIDTH)).collect();
     let widest = short.iter().map(|name| text_width(name, size)).fold(0.0, f64::max);
-    let (left, top) = (widest.max(40.0) + 10.0, widest * SLOPE.to_radians().sin() + size + 8.0);
+    let (left, top) = (widest.max(text_width(CORNER, 11.0)) + 10.0, widest * SLOPE.to_radians().sin() + size + 8.0);
     let whole = side * names.len() as f64;
     let over = (widest * SLOPE.to_radians().cos() - side / 2.0).max(0.0) + 10.0;
     let (width, height) = (left + whole + over, top + whole + 4.0);
     let mut html = format!(
-        "<div class=\"scroll\"><svg class=\"figure matrix\" role=\"img\" aria-label=\"{}\" width=\"{}\" height=\"{}\" \
-         viewBox=\"0 0 {} {}\" font-size=\"{size}\"><text x=\"{}\" y=\"{}\" class=\"corner\">from ↓ to →</text>",
+        "<div class=\"scroll\"><svg class=\"figure matrix\" role=\"img\" aria-label=\"{}\" \
+         viewBox=\"0 0 {} {}\" style=\"width:{}px;min-width:{}px;max-width:100%\" font-size=\"{size}\"><text x=\"{}\" y=\"{}\" class=\"corner\">{CORNER}</text>",
         escape(description),
         Px(width),
         Px(height),
         Px(width),
-        Px(height),
+        Px(width * SHRINK),
         Px(left - 6.0),
         Px(top - 7.0)
     );
@@ -100,7 +106,7 @@ fn square((x, y): (f64, f64), side: f64, cell: Option<Cell>, is_numbered: bool) 
     }
     if is_numbered && (value >= SEEN || !cell.value.is_finite()) {
         let text = if cell.value.is_finite() { number::tick(value, 0.01) } else { number::MISSING.to_owned() };
-        let class = if value > 0.55 { "on" } else { "off" };
+        let class = if value > STRONG { "on" } else { "off" };
         let _ = write!(
             html,
             "<text class=\"{class}\" x=\"{}\" y=\"{}\">{text}</text>",

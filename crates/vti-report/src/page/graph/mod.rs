@@ -3,6 +3,7 @@
 mod drawing;
 mod edges;
 mod lines;
+mod listed;
 mod matrix;
 mod order;
 mod said;
@@ -10,6 +11,7 @@ mod truth;
 
 pub(super) use drawing::section as drawing;
 pub(super) use edges::section as edges;
+pub(super) use listed::listed;
 pub(super) use order::section as order;
 pub(super) use truth::section as truth;
 

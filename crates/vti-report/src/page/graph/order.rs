@@ -32,40 +32,43 @@ fn order(known: &Known<'_>) -> Vec<usize> {
 /// Mean position and expected number of parents, one line for each node.
 fn positions(known: &Known<'_>, order: &[usize]) -> Option<String> {
     let statistics = &known.section.order;
-    let last = known.nodes.saturating_sub(1) as f64;
-    // The first node is at the top.
-    let names: Vec<String> = order.iter().rev().map(|&node| known.name(node).to_owned()).collect();
-    let panel = |title: &str, values: &[f64], most: f64, y: Axis, colour: Colour| {
-        let value = |node: usize| values.get(node).copied().unwrap_or(f64::NAN);
-        let points = order.iter().rev().enumerate().map(|(place, &node)| (value(node), place as f64)).collect();
-        let said = |&node: &usize| format!("{}: {title} {}", known.name(node), number::significant(value(node), 3));
-        let titles = order.iter().rev().map(said).collect();
-        let layers = vec![Points { points, colour, radius: 4.0, titles, ..Points::default() }.into()];
-        let x = Axis::linear("").within(-0.04 * most, 1.04 * most);
-        Panel { title: title.into(), x, y, layers, ..Panel::default() }
-    };
+    let last = known.nodes.saturating_sub(1).max(1) as f64;
     let highest = statistics.parents.iter().copied().filter(|value| value.is_finite()).fold(1.0, f64::max);
-    let names_axis = Axis::names("", names);
-    let unnamed = Axis::hidden().within(-0.6, known.nodes as f64 - 0.4);
-    let mut panels = Vec::new();
-    if statistics.mean_position.iter().any(|value| value.is_finite()) && known.nodes > 1 {
-        panels.push(panel("mean position", &statistics.mean_position, last, names_axis.clone(), CORRECTED));
+    let figures = dots(known, order, "mean position", &statistics.mean_position, last)
+        + &dots(known, order, "expected number of parents", &statistics.parents, highest);
+    (!figures.is_empty()).then(|| {
+        format!(
+            "<p class=\"caption\">Position 0 comes first: nothing acts on what stands there. Nodes with nearly equal \
+             positions are in no clear order.</p><div class=\"figures\">{figures}</div>"
+        )
+    })
+}
+
+/// One number for each node, the first node at the top; nothing where no number is known.
+fn dots(known: &Known<'_>, order: &[usize], title: &str, values: &[f64], most: f64) -> String {
+    let value = |node: usize| values.get(node).copied().unwrap_or(f64::NAN);
+    if !(0..known.nodes).any(|node| value(node).is_finite()) {
+        return String::new();
     }
-    if statistics.parents.iter().any(|value| value.is_finite()) {
-        let y = if panels.is_empty() { names_axis } else { unnamed };
-        panels.push(panel("expected number of parents", &statistics.parents, highest, y, CORRECTED));
-    }
-    if panels.is_empty() {
-        return None;
-    }
-    let columns = panels.len();
-    let height = (20.0 * known.nodes as f64).clamp(60.0, 640.0);
-    let figure = Figure { panels, columns, panel_size: (300.0, height), gap: 24.0, ..Figure::default() };
-    Some(format!(
-        "<p class=\"caption\">Position 0 comes first: nothing acts on what stands there. Nodes with nearly equal positions \
-         are in no clear order.</p><div class=\"scroll\">{}</div>",
-        figure.inline("Mean position and expected number of parents of each node")
-    ))
+    let upwards: Vec<usize> = order.iter().rev().copied().collect();
+    let said = |&node: &usize| format!("{}: {title} {}", known.name(node), number::significant(value(node), 3));
+    let dots = Points {
+        points: upwards.iter().enumerate().map(|(place, &node)| (value(node), place as f64)).collect(),
+        colour: CORRECTED,
+        radius: 4.0,
+        titles: upwards.iter().map(said).collect(),
+        ..Points::default()
+    };
+    let panel = Panel {
+        title: title.into(),
+        x: Axis::linear("").within(-0.04 * most, 1.04 * most),
+        y: Axis::names("", upwards.iter().map(|&node| known.name(node).to_owned()).collect()),
+        layers: vec![dots.into()],
+        ..Panel::default()
+    };
+    let height = (19.0 * known.nodes as f64).max(60.0);
+    let figure = Figure { panels: vec![panel], panel_size: (290.0, height), ..Figure::default() };
+    format!("<div>{}</div>", figure.inline(&format!("The {title} of each node")))
 }
 
 /// How probable each number of edges is.
@@ -87,14 +90,9 @@ fn edge_counts(known: &Known<'_>) -> Option<String> {
         let name = format!("known graph: {truth}");
         layers.push(Rule { at: truth - offset, upright: true, colour: Colour::Ink, dashed: true, name }.into());
     }
-    let panel =
-        Panel { title: "number of edges".into(), x, y: Axis::linear("probability"), layers, ..Panel::default() };
-    let width = (28.0 * (last - first + 1) as f64).clamp(240.0, 560.0);
-    let figure = Figure {
-        panels: vec![Panel { title: String::new(), ..panel }],
-        panel_size: (width, 150.0),
-        ..Figure::default()
-    };
+    let panel = Panel { x, y: Axis::linear("probability"), layers, ..Panel::default() };
+    let width = (28.0 * (1.0 + (last - first) as f64)).clamp(240.0, 560.0);
+    let figure = Figure { panels: vec![panel], panel_size: (width, 150.0), ..Figure::default() };
     Some(format!(
         "<div class=\"figures\"><div class=\"scroll\">{}</div><p class=\"caption beside\">Between {first} and {last} edges, \
          {} on average.</p></div>",

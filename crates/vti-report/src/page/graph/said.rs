@@ -1,5 +1,6 @@
 //! What is said about nodes and edges when they are pointed at: a heading, then a line for each thing known.
 
+use super::lines::Line;
 use super::{FAINT, Known};
 use crate::input::Comparison;
 use crate::number;
@@ -17,26 +18,26 @@ pub(super) fn comparison(of: &Comparison, exact: Option<&str>) -> String {
     text
 }
 
-/// About both directions of a pair.
-pub(super) fn pair(known: &Known<'_>, heading: &str, (from, to): (usize, usize)) -> String {
-    let mut text = heading.to_owned();
-    for (a, b) in [(from, to), (to, from)] {
-        text += &format!("\n{}: {}", arrow(known, a, b), comparison(&known.comparison(a, b), known.exact));
+/// About both directions of the pair that `line` joins.
+pub(super) fn line(known: &Known<'_>, line: &Line) -> String {
+    let (from, to) = (line.from, line.to);
+    let (mut text, [there, back]) = if line.is_directed {
+        (arrow(known, from, to), ["this direction".to_owned(), "reversed".to_owned()])
+    } else {
+        let heading = format!("{} — {}", known.name(from), known.name(to));
+        (heading, [arrow(known, from, to), arrow(known, to, from)])
+    };
+    if let Some(mark) = line.mark {
+        text += &format!(" ({})", mark.name());
+    }
+    for (name, a, b) in [(&there, from, to), (&back, to, from)] {
+        text += &format!("\n{name}: {}", comparison(&known.comparison(a, b), known.exact));
     }
     text += &format!("\nno edge: {}", number::probability(known.unjoined(from, to)));
-    for (a, b) in [(from, to), (to, from)] {
+    for (name, a, b) in [(&there, from, to), (&back, to, from)] {
         if let Some(effect) = known.effect(a, b) {
-            text += &format!("\n{}: {effect}", arrow(known, a, b));
+            text += &format!("\neffect, {name}: {effect}");
         }
-    }
-    if known.truth.is_some() {
-        let there: Vec<String> = [(from, to), (to, from)]
-            .into_iter()
-            .filter(|&(a, b)| known.is_true(a, b) == Some(true))
-            .map(|(a, b)| arrow(known, a, b))
-            .collect();
-        text +=
-            &if there.is_empty() { "\ntruth: no edge".to_owned() } else { format!("\ntruth: {}", there.join(", ")) };
     }
     text
 }

@@ -42,8 +42,10 @@ fn row(metric: &Metric, baselines: usize) -> Vec<Cell> {
     let trivial = (0..baselines).map(|index| metric.baselines.get(index).copied().unwrap_or(f64::NAN));
     let values: Vec<f64> = [metric.value].into_iter().chain(trivial).collect();
     let best = best(&values, metric.better);
+    let are_counts = values.iter().filter(|value| value.is_finite()).all(|value| value.fract() == 0.0);
+    let written = |value: f64| if are_counts { number::tick(value, 1.0) } else { number::significant(value, 3) };
     cells.extend(values.iter().map(|&value| {
-        let shown = number::significant(value, 3);
+        let shown = written(value);
         let shown = if Some(value) == best { format!("<strong>{shown}</strong>") } else { shown };
         Cell::number(shown, value)
     }));
