@@ -9,8 +9,8 @@ const SHORT: usize = 10;
 /// Of longer lists this many are shown unfolded.
 const SHOWN: usize = 6;
 
-/// A graph by its label, `a → b, b → c`: what it has more and less than `first` where that is shorter.
-pub(in super::super) fn listed(model: &ModelRow, first: Option<&ModelRow>) -> Cell {
+/// A graph by its label, `a → b, b → c`: what it has more and less than the leading one where that is shorter.
+pub(in super::super) fn listed(model: &ModelRow, leading: Option<&ModelRow>) -> Cell {
     let edges = edges(model);
     if edges.is_empty() {
         return Cell::html("(no edges)".into());
@@ -19,7 +19,9 @@ pub(in super::super) fn listed(model: &ModelRow, first: Option<&ModelRow>) -> Ce
     if edges.len() <= SHORT {
         return Cell::html(whole);
     }
-    let summary = first.and_then(|first| changes(first, &edges)).unwrap_or_else(|| some(&edges));
+    let summary = leading
+        .and_then(|leading| changes(leading, &edges))
+        .unwrap_or_else(|| format!("{} edges: {}", edges.len(), some(&edges)));
     Cell::html(format!("<details class=\"fold\"><summary>{summary}</summary><div>{whole}</div></details>"))
 }
 
@@ -27,15 +29,15 @@ fn edges(model: &ModelRow) -> Vec<&str> {
     model.label.split(", ").filter(|edge| !edge.is_empty()).collect()
 }
 
-/// How a graph differs from the first; `None` where that takes as many words.
-fn changes(first: &ModelRow, edges: &[&str]) -> Option<String> {
-    let old = self::edges(first);
+/// How a graph differs from the leading one; `None` where that takes as many words.
+fn changes(leading: &ModelRow, edges: &[&str]) -> Option<String> {
+    let old = self::edges(leading);
     let lost: Vec<&str> = old.iter().copied().filter(|edge| !edges.contains(edge)).collect();
     let gained: Vec<&str> = edges.iter().copied().filter(|edge| !old.contains(edge)).collect();
     let parts = [("without", &lost), ("with", &gained)].into_iter().filter(|(_, edges)| !edges.is_empty());
     let parts: Vec<String> = parts.map(|(word, edges)| format!("{word} {}", some(edges))).collect();
     let is_short = 2 * (lost.len() + gained.len()) <= edges.len();
-    (is_short && !parts.is_empty()).then(|| format!("as the first, {}", parts.join("; ")))
+    (is_short && !parts.is_empty()).then(|| format!("leading graph {}", parts.join("; ")))
 }
 
 /// The first few.

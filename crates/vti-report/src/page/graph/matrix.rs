@@ -41,7 +41,8 @@ pub(super) fn matrix(names: &[&str], description: &str, cell: impl Fn(usize, usi
     };
     let short: Vec<String> = names.iter().map(|name| fit(name, size, NAME_WIDTH)).collect();
     let widest = short.iter().map(|name| text_width(name, size)).fold(0.0, f64::max);
-    let (left, top) = (widest.max(text_width(CORNER, 11.0)) + 10.0, widest * SLOPE.to_radians().sin() + size + 8.0);
+    let (left, top) =
+        (widest.max(text_width(CORNER, 11.0) + 6.0) + 10.0, widest * SLOPE.to_radians().sin() + size + 8.0);
     let whole = side * names.len() as f64;
     let over = (widest * SLOPE.to_radians().cos() - side / 2.0).max(0.0) + 10.0;
     let (width, height) = (left + whole + over, top + whole + 4.0);
