@@ -13,11 +13,12 @@ const DRAWS: usize = 400;
 /// Edges `[from][to]`.
 type Graph = Vec<Vec<bool>>;
 
-pub(crate) fn report(names: &[String], mean_degree: f64, with_truth: bool) -> Report {
+/// `doubt`: 0 for a clear posterior, 1 for one that has hardly learned anything.
+pub(crate) fn report(names: &[String], mean_degree: f64, doubt: f64, with_truth: bool) -> Report {
     let mut numbers = Numbers(names.len() as u64 + 3);
     let nodes = names.len();
     let truth = truth(&mut numbers, nodes, mean_degree);
-    let draws = draws(&mut numbers, &truth);
+    let draws = draws(&mut numbers, &truth, doubt);
     let best = draws[0].1.clone();
     let fact = |name: &str, value: &str, note: &str| Fact { name: name.into(), value: value.into(), note: note.into() };
     Report {
@@ -76,13 +77,13 @@ fn order_of(graph: &Graph) -> Vec<usize> {
 }
 
 /// Graphs near the truth and their orders; the first is the most probable one.
-fn draws(numbers: &mut Numbers, truth: &Graph) -> Vec<(Vec<usize>, Graph)> {
+fn draws(numbers: &mut Numbers, truth: &Graph, doubt: f64) -> Vec<(Vec<usize>, Graph)> {
     let nodes = truth.len();
     let strength: Vec<Vec<f64>> = (0..nodes).map(|_| (0..nodes).map(|_| numbers.even()).collect()).collect();
     let base = order_of(truth);
     let mut draw = |sure: bool| {
         let mut order = base.clone();
-        for place in (1..nodes).filter(|place| place % 3 == 1) {
+        for place in (1..nodes).filter(|place| doubt > 0.0 || place % 3 == 1) {
             if numbers.even() < if sure { 0.2 } else { 0.4 } {
                 order.swap(place - 1, place);
             }
@@ -94,6 +95,7 @@ fn draws(numbers: &mut Numbers, truth: &Graph) -> Vec<(Vec<usize>, Graph)> {
                 let strength = strength[a.min(b)][a.max(b)];
                 let rare = (strength - 0.75).max(0.0) * 4.0 * (2.0 / nodes as f64).min(0.5);
                 let p = if truth[a][b] || truth[b][a] { (0.2 + 1.5 * strength).min(1.0) } else { rare };
+                let p = (1.0 - doubt) * p + doubt * 0.45 * strength;
                 graph[a][b] = if sure { p > 0.5 } else { numbers.even() < p };
             }
         }

@@ -9,7 +9,8 @@
 //! Kinds: `usual` (the default; eight covariates named after the prostate cancer data), `long` (long names), `single` (one
 //! covariate, one model), `many` (200 covariates, 1,000 models, no exact answer), `figure` (a stand-alone figure of six
 //! panels), `bars` (grouped bars, boxplots, densities), `samples` (two samples in one pairs plot); causal graphs: `graph-4`,
-//! `graph-11-truth`, `graph-20-dense` and the like: the number of nodes, whether a truth is known, whether there are many edges.
+//! `graph-11-truth`, `graph-20-dense`, `graph-10-vague` and the like: the number of nodes, whether a truth is known, whether
+//! there are many edges, whether little was learned.
 
 mod graph;
 
@@ -48,7 +49,7 @@ fn main() -> std::io::Result<()> {
     std::io::stdout().write_all(text.as_bytes())
 }
 
-/// A page about causal graphs: "11" nodes, "11-truth" with a known graph, "11-dense" with many edges.
+/// A page about causal graphs: "11" nodes, "11-truth" with a known graph, "11-dense" with many edges, "11-vague".
 fn graph_page(kind: &str) -> String {
     const WEATHER: [&str; 4] = ["rain", "sprinkler", "wet_grass", "slippery"];
     const PROTEINS: [&str; 11] = ["Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk"];
@@ -61,7 +62,8 @@ fn graph_page(kind: &str) -> String {
         _ => format!("gene_{i:02}"),
     };
     let names: Vec<String> = (0..nodes).map(name).collect();
-    page(&graph::report(&names, mean_degree, kind.contains("truth")))
+    let doubt = if kind.contains("vague") { 0.85 } else { 0.0 };
+    page(&graph::report(&names, mean_degree, doubt, kind.contains("truth")))
 }
 
 const PROSTATE: [&str; 8] = ["lcavol", "lweight", "age", "lbph", "svi", "lcp", "gleason", "pgg45"];

@@ -115,16 +115,19 @@ fn lines_go_around_nodes() {
 
 #[test]
 fn arcs_stay_above_the_next_layer() {
+    let mut arcs = 0;
     for case in cases() {
         let layout = drawn(&case);
         for route in &layout.routes {
             let Some(depth) = route.arc else { continue };
+            arcs += 1;
             // A cubic curve whose inner points are both `depth` below its ends reaches three quarters of that.
             let lowest = route.points[0].1 + 0.75 * depth;
             let next = layout.nodes.iter().map(|at| at.1 - NODE_HEIGHT / 2.0).filter(|top| *top > route.points[0].1);
             assert!(lowest < next.fold(layout.size.1, f64::min), "{route:?}");
         }
     }
+    assert!(arcs > 20, "{arcs}");
 }
 
 #[test]

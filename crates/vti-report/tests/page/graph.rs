@@ -324,6 +324,20 @@ fn the_less_probable_an_edge_the_more_uncertain_it_looks() {
 }
 
 #[test]
+fn of_very_many_lines_the_most_probable_are_drawn() {
+    let nodes = 20;
+    let pairs = (0..nodes).flat_map(|i| (i + 1..nodes).map(move |j| (i, j)));
+    let all: Vec<(usize, usize, f64)> =
+        pairs.enumerate().map(|(rank, (i, j))| (i, j, 0.45 - 0.001 * rank as f64)).collect();
+    let names = (0..nodes).map(|i| format!("x{i}")).collect();
+    let text = page(&report(GraphSection { names, edges: matrix(nodes, &all), ..GraphSection::default() }));
+    let document = parse(&text);
+    let drawn: Vec<(usize, usize)> = edges(&document, "in-probabilities").into_iter().map(nodes_of).collect();
+    assert!(drawn.len() < all.len() && text.contains(&format!("The {} least probable", all.len() - drawn.len())));
+    assert!(all[..drawn.len()].iter().all(|&(i, j, _)| drawn.contains(&(i, j))));
+}
+
+#[test]
 fn lines_are_marked_against_the_truth() {
     let text = page(&report(five()));
     let document = parse(&text);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::lines::{Line, Mark, View, lines};
+use super::lines::{Line, Mark, View, left_out, lines};
 use super::{FAINT, Known, SURE, said};
 use crate::input::Report;
 use crate::layered::{CORNER, Layout, NODE_HEIGHT, PORT, Plan, Route, layout};
@@ -49,6 +49,12 @@ fn caption(known: &Known<'_>) -> String {
         "Causes stand above their effects, as far as the most probable graph tells. The drawing shows corrected \
          probabilities; every number is also in the table below.",
     );
+    match left_out(known) {
+        0 => {}
+        count => {
+            let _ = write!(text, " The {count} least probable of the lines would hide the others and are left out.");
+        }
+    }
     if known.truth.is_some() {
         let name = known.section.truth.as_ref().map(|truth| truth.name.as_str()).filter(|name| !name.is_empty());
         let name = name.map_or_else(String::new, |name| format!(" ({})", escape(name)));
@@ -81,7 +87,7 @@ fn legends(known: &Known<'_>) -> String {
         "<p class=\"caption view in-best\">The one graph with the highest probability. Others may be nearly as probable: \
          see the list of models.</p><ul class=\"legend view in-class\">{}{}</ul>",
         item("", &stroke(None, true), "the same direction in all equivalent graphs"),
-        item("", &stroke(None, false), "either direction: data of this kind cannot tell"),
+        item("", &stroke(None, false), "either direction: the same conditional independences"),
     );
     if known.truth.is_some() {
         let marked = Mark::ALL.map(|mark| {

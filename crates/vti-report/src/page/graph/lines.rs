@@ -96,6 +96,9 @@ pub(super) fn lines(known: &Known<'_>, view: View) -> Vec<Line> {
         }
     };
     lines.sort_by(|a, b| b.probability.unwrap_or(1.0).total_cmp(&a.probability.unwrap_or(1.0)));
+    if view == View::Probabilities {
+        lines.truncate(most(known));
+    }
     let missing: Vec<Line> = known
         .truth
         .iter()
@@ -105,6 +108,16 @@ pub(super) fn lines(known: &Known<'_>, view: View) -> Vec<Line> {
         .collect();
     lines.extend(missing);
     lines
+}
+
+/// More lines than this hide each other.
+fn most(known: &Known<'_>) -> usize {
+    4 * known.nodes + 20
+}
+
+/// How many pairs are probable enough for a line but not among the most probable ones.
+pub(super) fn left_out(known: &Known<'_>) -> usize {
+    known.pairs().filter_map(|pair| probable(known, pair)).count().saturating_sub(most(known))
 }
 
 /// The line of a pair among probabilities: without direction unless one is at least twice as probable as the other.
