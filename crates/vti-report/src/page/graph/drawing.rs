@@ -37,8 +37,7 @@ pub(in super::super) fn section(report: &Report) -> Option<String> {
     }
     html.push_str(&legends(&known));
     html.push_str(
-        "<p class=\"inspect\" aria-live=\"polite\"><span>Point at a node or an edge to see its numbers. With the keyboard: \
-         reach the drawing with Tab, walk with the arrow keys, leave with Escape.</span></p>",
+        "<p class=\"inspect\" aria-live=\"polite\"><span>Point at a node or an edge to see its numbers.</span></p>",
     );
     html.push_str(&svg(&known, &views));
     Some(html + "</div>")

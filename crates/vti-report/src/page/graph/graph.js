@@ -1,7 +1,8 @@
 // Pointing at a node or an edge, or walking to it with the arrow keys, lights what belongs to it and shows its numbers.
 document.querySelectorAll(".graph").forEach(function (graph) {
   var panel = graph.closest(".graph-box").querySelector(".inspect");
-  var hint = panel.textContent;
+  var hint = panel.textContent +
+    " With the keyboard: reach the drawing with Tab, walk with the arrow keys, leave with Escape.";
   var all = Array.from(graph.querySelectorAll("[data-nodes]"));
   var held = null;
   function nodesOf(item) { return item.dataset.nodes.split(" "); }
@@ -43,6 +44,7 @@ document.querySelectorAll(".graph").forEach(function (graph) {
     show(held);
   }
   graph.tabIndex = 0;
+  show(null);
   graph.addEventListener("pointerover", function (event) {
     show(event.target.closest("[data-nodes]") || held);
   });
