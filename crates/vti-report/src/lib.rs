@@ -4,10 +4,14 @@
 //! [`plot`] makes the figures in it, and figures that are files of their own.
 
 mod input;
+mod layered;
 mod markup;
 mod number;
 mod page;
 pub mod plot;
 
-pub use input::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pairs, Report, Trace, Verdict};
+pub use input::{
+    BestGraph, Better, Coefficient, Comparison, Effect, Fact, GraphSection, Inclusion, Level, Metric, ModelRow,
+    OrderStatistics, Pairs, Report, Trace, Truth, Verdict,
+};
 pub use page::page;
