@@ -266,3 +266,7 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -158,7 +158,7 @@ pub(super) fn guess<E: Engine>(
 }
 
 /// Every set of parents that the rules allow.
-fn all_sets(rules: &EdgeRules, node: usize) -> Vec<u64> {
+pub(super) fn all_sets(rules: &EdgeRules, node: usize) -> Vec<u64> {
     let optional = rules.optional(node);
     let (mut sets, mut part) = (Vec::new(), 0u64);
     loop {
@@ -175,7 +175,12 @@ fn all_sets(rules: &EdgeRules, node: usize) -> Vec<u64> {
 
 /// Sets found by adding parents one by one to the best sets of each size, until no larger set is better than the best so far.
 /// All sets with one or two optional parents are among them.
-fn search(rules: &EdgeRules, node: usize, beam: usize, ask: impl Fn(Vec<u64>) -> Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+pub(super) fn search(
+    rules: &EdgeRules,
+    node: usize,
+    beam: usize,
+    ask: impl Fn(Vec<u64>) -> Vec<(u64, f64)>,
+) -> Vec<(u64, f64)> {
     let optional = rules.optional(node);
     let mut found = ask(vec![rules.required(node)]);
     let mut last = found.clone();
