@@ -292,3 +292,7 @@ impl Factors for Dag {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
