@@ -132,6 +132,7 @@ fn report(names: &[String], models: usize, known: bool) -> Report {
             .collect(),
         coefficients: names.iter().enumerate().map(|(i, name)| coefficient(&mut numbers, i, name, known)).collect(),
         pairs: Some(joint(&mut numbers, names)),
+        graph: None,
         settings:
             "seed = 1\n\n[problem]\nkind = \"selection\"\nresponse = \"lpsa\"\nprior = \"g:97\"\n\n[train]\nsteps = \
                    3000\nbatch = 256\nlearning_rate = 0.002\n"

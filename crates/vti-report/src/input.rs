@@ -1,6 +1,10 @@
 //! What a page is made of.
 
+mod graph;
+
 use serde::{Deserialize, Serialize};
+
+pub use graph::{BestGraph, Better, Effect, GraphSection, Metric, OrderStatistics, Truth};
 
 /// Everything a page says. Lists may be empty: their sections are then left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +34,8 @@ pub struct Report {
     pub coefficients: Vec<Coefficient>,
     /// Joint draws of the leading model.
     pub pairs: Option<Pairs>,
+    /// The posterior over causal graphs, where models are graphs. Labels of `models` then list edges, `a → b, b → c`.
+    pub graph: Option<GraphSection>,
     /// The resolved settings, as TOML.
     pub settings: String,
     /// Version of the program.

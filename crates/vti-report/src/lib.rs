@@ -9,5 +9,8 @@ mod number;
 mod page;
 pub mod plot;
 
-pub use input::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pairs, Report, Trace, Verdict};
+pub use input::{
+    BestGraph, Better, Coefficient, Comparison, Effect, Fact, GraphSection, Inclusion, Level, Metric, ModelRow,
+    OrderStatistics, Pairs, Report, Trace, Truth, Verdict,
+};
 pub use page::page;

@@ -133,6 +133,7 @@ fn small() -> Report {
             draws: vec![draws, others],
             weights: vec![0.02; 50],
         }),
+        graph: None,
         settings: "seed = 1\n".into(),
         version: "0.1.0".into(),
     }
