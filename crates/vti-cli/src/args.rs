@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior};
 
-use vti::train::TrainSettings;
-
-use crate::config::{Config, ConfigError, Precision, ProblemConfig};
+use crate::config::{Config, ConfigError, Precision, ProblemConfig, SelectConfig, SourceConfig};
 use crate::failure::Usage;
 
 /// Steps of a run that only its time limits.
@@ -76,11 +74,11 @@ impl RunArgs {
             json: _,
             quiet: _,
         } = self;
-        let Config { train, machine, output, .. } = config;
+        let Config { problem, train, machine, output, .. } = config;
         replace(&mut train.seed, seed);
         replace(&mut train.steps, steps);
         train.time_limit = time_limit.or(train.time_limit);
-        if train.time_limit.is_some() && steps.is_none() && train.steps == TrainSettings::default().steps {
+        if train.time_limit.is_some() && steps.is_none() && train.steps == problem.default_train().steps {
             train.steps = AS_MANY_AS_FIT;
         }
         replace(&mut machine.threads, threads);
@@ -129,14 +127,14 @@ pub(crate) struct ProblemArgs {
 
 impl ProblemArgs {
     /// Changes what the options name.
-    fn apply(&self, problem: &mut ProblemConfig) {
+    fn apply(&self, source: &mut SourceConfig, problem: &mut SelectConfig) {
         let Self { likelihood, prior, model_prior, include, exclude, always, categorical, no_standardize } = self;
         replace(&mut problem.likelihood, likelihood);
         replace(&mut problem.prior, prior);
         replace(&mut problem.model_prior, model_prior);
         for (place, listed) in [
-            (&mut problem.include, include),
-            (&mut problem.exclude, exclude),
+            (&mut source.include, include),
+            (&mut source.exclude, exclude),
             (&mut problem.always, always),
             (&mut problem.categorical, categorical),
         ] {
@@ -168,9 +166,9 @@ impl QuestionArgs {
         let Self { input, response, problem, threads } = self;
         let mut config = match (response, input.ends_with(".toml")) {
             (Some(response), false) => {
-                let mut question = ProblemConfig::select(&input, &response);
-                problem.apply(&mut question);
-                Config::new(question)
+                let (mut source, mut asked) = (SourceConfig::all(&input), SelectConfig::new(&response));
+                problem.apply(&mut source, &mut asked);
+                Config::new(source, ProblemConfig::Select(asked))
             }
             (None, true) => Config::read(input.as_ref(), &[])?,
             (None, false) => {
@@ -203,9 +201,12 @@ pub(crate) struct SelectArgs {
 impl SelectArgs {
     pub(crate) fn settings(self) -> Result<(Config, RunArgs), ConfigError> {
         let Self { data, response, problem, run } = self;
-        let mut config = Config::new(ProblemConfig::select(&data, &response)).with(&run.set)?;
-        (config.problem.data, config.problem.response) = (data, response);
-        problem.apply(&mut config.problem);
+        let asked = ProblemConfig::Select(SelectConfig::new(&response));
+        let mut config = Config::new(SourceConfig::all(&data), asked).with(&run.set)?;
+        config.source.data = data;
+        let ProblemConfig::Select(asked) = &mut config.problem;
+        asked.response = response;
+        problem.apply(&mut config.source, asked);
         run.apply(&mut config);
         Ok((config, run))
     }

@@ -6,11 +6,11 @@ use vti::engine::Engine;
 use vti::family::FrameSettings;
 use vti::models::ModelsSettings;
 use vti::problem::Problem;
-use vti::problem::selection::Selection;
 use vti::space::ModelSpace;
 use vti::train::{TrainError, TrainSettings, Trainer};
 
 use crate::progress::duration;
+use crate::question::Question;
 use crate::session::Session;
 
 /// What a run will need.
@@ -29,9 +29,9 @@ const SPLINE: usize = 100;
 
 impl Estimate {
     /// Times a few steps of a trainer that is then thrown away.
-    pub(crate) fn new<E: Engine>(
-        session: &Session,
-        mut trainer: Trainer<'_, Selection, E>,
+    pub(crate) fn new<Q: Question, E: Engine>(
+        session: &Session<Q>,
+        mut trainer: Trainer<'_, Q::Problem, E>,
     ) -> Result<Self, TrainError> {
         let bytes = memory(session, &trainer);
         let TrainSettings { steps: planned, time_limit, .. } = *trainer.settings();
@@ -57,11 +57,11 @@ impl Estimate {
 
 /// Bytes, by the sizes of what takes most: parameters with their gradients and moments, activations of a batch, tables with
 /// an entry for each model, the data, draws of the check, frames of models.
-fn memory<E: Engine>(session: &Session, trainer: &Trainer<'_, Selection, E>) -> f64 {
-    let (selection, config) = (&session.selection, &session.config);
-    let design = selection.design();
+fn memory<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, E>) -> f64 {
+    let space = session.problem().space();
+    let word = space.arities().len() as f64 * 2.0;
     let real = size_of::<E::Real>() as f64;
-    let (dim, rows) = (selection.space().max_dim() as f64, trainer.settings().batch as f64);
+    let (dim, rows) = (space.max_dim() as f64, trainer.settings().batch as f64);
     let flow = trainer.family().flow();
     // Values, gradients of two lanes, two moments; a checkpoint copies values and moments, and then all of it as bytes.
     let parameters = flow.parameter_count() as f64 * real * 11.0;
@@ -69,34 +69,28 @@ fn memory<E: Engine>(session: &Session, trainer: &Trainer<'_, Selection, E>) -> 
     let units: f64 = layers.layers.iter().map(|layer| kept_units(layer, dim)).sum();
     let activations = rows * units * real;
     let tables = match &trainer.family().settings().models {
-        ModelsSettings::Categorical(_) | ModelsSettings::Surrogate(_) => {
-            selection.space().log_count().exp() * (6.0 * 8.0 + design.terms().len() as f64 * 2.0)
-        }
+        ModelsSettings::Categorical(_) | ModelsSettings::Surrogate(_) => space.log_count().exp() * (6.0 * 8.0 + word),
         ModelsSettings::Autoregressive(_) | ModelsSettings::Auto {} => 0.0,
     };
-    let columns = design.columns() as f64;
-    let data = 8.0 * (3.0 * design.rows() as f64 * columns + 2.0 * columns * columns);
     // Draws in learned and in measured parameters.
-    let draws = config.check.draws as f64 * (dim * 8.0 * 6.0 + 100.0 + design.terms().len() as f64 * 2.0);
+    let draws = session.config.check.draws as f64 * (dim * 8.0 * 6.0 + 100.0 + word);
     let program = 6e6;
-    program + parameters + activations + tables + data + draws + frames(selection, trainer)
+    program + parameters + activations + tables + session.question.data_bytes() + draws + frames(session, trainer)
 }
 
 /// Numbers of models' frames that a family keeps at most, besides those of a batch.
 const FRAME_NUMBERS: f64 = (1 << 24) as f64;
 
 /// Bytes of the frames of models met: a location and a triangle for each.
-fn frames<E: Engine>(selection: &Selection, trainer: &Trainer<'_, Selection, E>) -> f64 {
+fn frames<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, E>) -> f64 {
     if trainer.family().settings().frame == FrameSettings::Unit {
         return 0.0;
     }
     let TrainSettings { batch, steps, .. } = trainer.settings();
-    // Of a model with half of the optional columns.
-    let optional: usize = selection.design().terms().iter().map(|(_, columns)| columns).sum();
-    let dim = selection.space().max_dim() as f64 - 0.5 * optional as f64;
+    let dim = session.question.usual_dim();
     let numbers = dim * (dim + 3.0) / 2.0;
     let (rows, steps) = (*batch as f64, *steps as f64);
-    let met = selection.space().log_count().exp().min(rows * steps);
+    let met = session.problem().space().log_count().exp().min(rows * steps);
     8.0 * (met * numbers).min(FRAME_NUMBERS + rows * numbers)
 }
 

@@ -3,14 +3,17 @@
 mod answer;
 mod args;
 mod commands;
+mod conclude;
 mod config;
 mod data;
 mod estimate;
 mod failure;
 mod output;
 mod paper;
+mod parts;
 mod print;
 mod progress;
+mod question;
 mod run;
 mod rundir;
 mod samples;

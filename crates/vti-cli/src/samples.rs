@@ -5,15 +5,14 @@ use std::collections::HashMap;
 use vti::engine::Engine;
 use vti::posterior::{Draws, Posterior};
 use vti::problem::Problem;
-use vti::problem::selection::Selection;
-use vti::space::ModelSpace;
+use vti::space::{Model, ModelSpace};
 
 use crate::units::Units;
 
 /// A model that some draws are of.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SampledModel {
-    /// A bit per term.
+    /// Its symbols: a bit per term of a selection.
     pub(crate) word: String,
     pub(crate) label: String,
     /// Which parameters it has.
@@ -39,9 +38,13 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// Brings draws into the units of the data.
-    pub(crate) fn new<E: Engine>(posterior: &Posterior<'_, Selection, E>, draws: &Draws, log_weight: Vec<f64>) -> Self {
-        let selection = posterior.problem();
-        let units = Units::of(selection);
+    pub(crate) fn new<P: Problem, E: Engine>(
+        posterior: &Posterior<'_, P, E>,
+        units: &Units,
+        draws: &Draws,
+        log_weight: Vec<f64>,
+    ) -> Self {
+        let space = posterior.problem().space();
         let count = units.names.len();
         let mut numbers: HashMap<&[u16], usize> = HashMap::new();
         let mut places: Vec<Vec<usize>> = Vec::new();
@@ -52,8 +55,8 @@ impl Samples {
             let model = *numbers.entry(word).or_insert_with(|| {
                 let active = posterior.active_parameters(word);
                 samples.models.push(SampledModel {
-                    word: bits(word),
-                    label: selection.space().label(word),
+                    word: Model::from(word).to_string(),
+                    label: space.label(word),
                     active: (0..count).map(|place| active.binary_search(&place).is_ok()).collect(),
                 });
                 places.push(active);
@@ -83,11 +86,6 @@ impl Samples {
         let total: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| weight / total).collect()
     }
-}
-
-/// A word as text.
-pub(crate) fn bits(word: &[u16]) -> String {
-    word.iter().map(|&bit| if bit == 0 { '0' } else { '1' }).collect()
 }
 
 /// Quantiles of weighted numbers, by the middles of their weights, between which it is interpolated.

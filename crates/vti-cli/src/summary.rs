@@ -54,10 +54,8 @@ pub(crate) struct Summary {
     pub(crate) log_evidence: Evidence,
     /// What `corrected` means: by importance weights or by chains.
     pub(crate) correction: Method,
-    pub(crate) highest_probability_model: String,
-    pub(crate) median_probability_model: String,
-    pub(crate) inclusion: Ordered<Inclusion>,
-    pub(crate) coefficients: Ordered<Coefficient>,
+    #[serde(flatten)]
+    pub(crate) found: Found,
     /// Most probable first.
     pub(crate) models: Vec<ModelSummary>,
     /// Where the exact answer is known.
@@ -75,13 +73,31 @@ pub(crate) struct Summary {
     pub(crate) warnings: Vec<String>,
 }
 
+/// What the question's own answer is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Found {
+    Select(SelectFound),
+}
+
+/// Which covariates matter, and how much.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SelectFound {
+    pub(crate) highest_probability_model: String,
+    pub(crate) median_probability_model: String,
+    pub(crate) inclusion: Ordered<Inclusion>,
+    pub(crate) coefficients: Ordered<Coefficient>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataSummary {
     pub(crate) path: String,
     pub(crate) fingerprint: String,
-    pub(crate) response: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) response: Option<String>,
     pub(crate) rows: usize,
-    pub(crate) terms: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) terms: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use crate::failure::{Ending, Usage};
 use crate::output::table;
 use crate::print;
 use crate::rundir::RunDir;
-use crate::summary::Summary;
+use crate::summary::{Found, Summary};
 
 /// Options of `vti compare`.
 #[derive(Args)]
@@ -47,15 +47,16 @@ fn line(name: &str, run: &Summary, first: &Summary) -> Vec<String> {
         format!("{:.4} ± {:.4}", evidence.estimate, evidence.se),
         format!("{:.4}", run.elbo.mean),
         evidence.khat.map_or_else(|| "–".into(), |khat| format!("{khat:.2}")),
-        run.highest_probability_model.clone(),
+        run.models.first().map_or_else(String::new, |model| model.label.clone()),
         format!("{:.4}", farthest(run, first)),
         format!("{:.1}", run.seconds.train),
         run.verdict.text.split(':').next().unwrap_or_default().into(),
     ]
 }
 
-/// The largest difference between inclusion probabilities of terms that both runs have.
+/// The largest difference between probabilities of parts that both runs have.
 fn farthest(run: &Summary, first: &Summary) -> f64 {
+    let (Found::Select(run), Found::Select(first)) = (&run.found, &first.found);
     let pairs = run.inclusion.0.iter().filter_map(|(name, own)| {
         let (_, other) = first.inclusion.0.iter().find(|(other, _)| other == name)?;
         Some((own.corrected - other.corrected).abs())

@@ -14,7 +14,7 @@ use crate::args::QuestionArgs;
 use crate::failure::Ending;
 use crate::output::{finish_csv, table};
 use crate::print;
-use crate::samples::bits;
+use crate::question::Select;
 use crate::session::Session;
 use crate::summary::Ordered;
 
@@ -56,16 +56,16 @@ struct FoundModel {
 
 pub(crate) fn run(args: EnumerateArgs) -> Result<Ending> {
     let EnumerateArgs { question, top, out, json } = args;
-    let session = Session::new(question.settings()?)?;
+    let session = Session::<Select>::new(question.settings()?)?;
     // Somebody who asks for it has the time.
     let limits = EnumerationLimits { terms_with_scale: EnumerationLimits::default().terms, ..Default::default() };
-    let exact = enumerate(&session.selection, &session.engine::<f64>()?, &limits)?;
+    let exact = enumerate(&session.question.selection, &session.engine::<f64>()?, &limits)?;
     let ranking = exact.ranking();
     if let Some(path) = &out {
         let models = ranking.iter().map(|&number| describe(&session, &exact, number));
         deliver(Some(path), &csv_of(models)?)?;
     }
-    let terms = session.selection.design().terms().iter().enumerate();
+    let terms = session.question.selection.design().terms().iter().enumerate();
     let found = Found {
         method: exact.method,
         error: exact.error,
@@ -77,12 +77,12 @@ pub(crate) fn run(args: EnumerateArgs) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-fn describe(session: &Session, exact: &Enumeration, number: usize) -> FoundModel {
+fn describe(session: &Session<Select>, exact: &Enumeration, number: usize) -> FoundModel {
     let word = exact.model(number);
     FoundModel {
-        label: session.selection.space().label(&word),
+        label: session.question.selection.space().label(&word),
         size: word.iter().filter(|&&bit| bit == 1).count(),
-        word: bits(&word),
+        word: word.to_string(),
         probability: exact.probabilities[number],
         log_evidence: exact.log_evidences[number],
     }

@@ -36,7 +36,7 @@ mod tests {
     fn the_example_says_what_is_so_without_it() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands/select.toml");
         let example = Config::read(&path, &[]).unwrap();
-        let mut bare = Config::new(example.problem.clone());
+        let mut bare = Config::new(example.source.clone(), example.problem.clone());
         bare.output.dir.clone_from(&example.output.dir);
         assert_eq!(example, bare);
     }

@@ -4,7 +4,7 @@ use vti_report::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pair
 
 use crate::answer::MOST_MODELS;
 use crate::samples::Samples;
-use crate::summary::{Method, ModelSummary, Summary, VerdictWord};
+use crate::summary::{self, Found, Method, ModelSummary, SelectFound, Summary, VerdictWord};
 
 /// Models on the page.
 const MODELS: usize = 30;
@@ -17,16 +17,13 @@ const PAIRS: usize = 6;
 
 /// The page of a run.
 pub(crate) fn report(summary: &Summary, samples: &Samples, trace: Vec<Trace>, settings: String) -> Report {
+    let about = match &summary.found {
+        Found::Select(found) => select(summary, found, samples),
+    };
     Report {
-        title: format!("Which covariates matter for {}?", summary.data.response),
         subtitle: format!(
-            "{} rows, {} optional terms, {} steps in {:.0} s on {} threads ({})",
-            summary.data.rows,
-            summary.data.terms,
-            summary.steps,
-            summary.seconds.train,
-            summary.threads,
-            summary.data.path
+            "{}, {} steps in {:.0} s on {} threads ({})",
+            about.subtitle, summary.steps, summary.seconds.train, summary.threads, summary.data.path
         ),
         verdict: Verdict {
             level: match summary.verdict.kind {
@@ -41,12 +38,25 @@ pub(crate) fn report(summary: &Summary, samples: &Samples, trace: Vec<Trace>, se
         trace,
         log_evidence: Some(summary.log_evidence.estimate).filter(|value| value.is_finite()),
         exact_name: summary.exact.map(|_| "exact (enumeration)".into()),
-        models: summary.models.iter().take(MODELS).map(|model| model_row(summary, model)).collect(),
-        inclusion: inclusion(summary),
-        coefficients: coefficients(summary, samples),
-        pairs: pairs(summary, samples),
         settings,
         version: summary.version.clone(),
+        ..about
+    }
+}
+
+/// What a selection found.
+fn select(summary: &Summary, found: &SelectFound, samples: &Samples) -> Report {
+    let plus = |model: &ModelSummary| plus(found, model);
+    let rows = summary.models.iter().take(MODELS);
+    let data = &summary.data;
+    Report {
+        title: format!("Which covariates matter for {}?", data.response.as_deref().unwrap_or_default()),
+        subtitle: format!("{} rows, {} optional terms", data.rows, data.terms.unwrap_or_default()),
+        models: rows.map(|model| model_row(plus(model), model)).collect(),
+        inclusion: inclusion(found),
+        coefficients: coefficients(&found.coefficients.0, samples),
+        pairs: pairs(summary, samples, plus),
+        ..Report::default()
     }
 }
 
@@ -80,9 +90,9 @@ fn models_met(summary: &Summary) -> String {
     if count < MOST_MODELS { count.to_string() } else { format!("≥ {count}") }
 }
 
-fn model_row(summary: &Summary, model: &ModelSummary) -> ModelRow {
+fn model_row(label: String, model: &ModelSummary) -> ModelRow {
     ModelRow {
-        label: plus(summary, model),
+        label,
         size: model.size,
         probability: Comparison { q: model.q, corrected: model.corrected, se: model.se, exact: model.exact },
         log_evidence: model.log_evidence.map(|evidence| (evidence.value, evidence.se)),
@@ -91,23 +101,23 @@ fn model_row(summary: &Summary, model: &ModelSummary) -> ModelRow {
 }
 
 /// The terms of a model as `a + b`.
-fn plus(summary: &Summary, model: &ModelSummary) -> String {
-    let terms = summary.inclusion.0.iter().zip(model.word.bytes());
+fn plus(found: &SelectFound, model: &ModelSummary) -> String {
+    let terms = found.inclusion.0.iter().zip(model.word.bytes());
     let names: Vec<&str> = terms.filter(|(_, bit)| *bit == b'1').map(|((name, _), _)| name.as_str()).collect();
     if names.is_empty() { "none of them".into() } else { names.join(" + ") }
 }
 
-fn inclusion(summary: &Summary) -> Vec<Inclusion> {
-    let terms = summary.inclusion.0.iter().map(|(name, found)| Inclusion {
+fn inclusion(found: &SelectFound) -> Vec<Inclusion> {
+    let terms = found.inclusion.0.iter().map(|(name, found)| Inclusion {
         name: name.clone(),
         probability: Comparison { q: found.q, corrected: found.corrected, se: found.se, exact: found.exact },
     });
     terms.collect()
 }
 
-fn coefficients(summary: &Summary, samples: &Samples) -> Vec<Coefficient> {
+fn coefficients(found: &[(String, summary::Coefficient)], samples: &Samples) -> Vec<Coefficient> {
     let weights = samples.weights();
-    let entries = summary.coefficients.0.iter().enumerate().map(|(parameter, (name, found))| {
+    let entries = found.iter().enumerate().map(|(parameter, (name, found))| {
         let rows: Vec<usize> =
             (0..samples.len()).filter(|&row| samples.value(row, parameter).is_some() && weights[row] > 0.0).collect();
         // Weights that sum to 1 do so up to rounding only.
@@ -146,7 +156,7 @@ fn thin(rows: &[usize], weights: &[f64], most: usize) -> Vec<usize> {
     chosen
 }
 
-fn pairs(summary: &Summary, samples: &Samples) -> Option<Pairs> {
+fn pairs(summary: &Summary, samples: &Samples, label: impl Fn(&ModelSummary) -> String) -> Option<Pairs> {
     let top = summary.models.first()?;
     let model = samples.models.iter().position(|model| model.word == top.word)?;
     let active = &samples.models[model].active;
@@ -160,7 +170,7 @@ fn pairs(summary: &Summary, samples: &Samples) -> Option<Pairs> {
     let total: f64 = rows.iter().map(|&row| weights[row]).sum();
     let column = |&parameter: &usize| rows.iter().filter_map(|&row| samples.value(row, parameter)).collect();
     Some(Pairs {
-        label: plus(summary, top),
+        label: label(top),
         names: parameters.iter().map(|&parameter| samples.names[parameter].clone()).collect(),
         draws: parameters.iter().map(column).collect(),
         weights: rows.iter().map(|&row| weights[row] / total).collect(),

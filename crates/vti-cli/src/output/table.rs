@@ -1,6 +1,6 @@
 //! The answer for people.
 
-use crate::summary::{Coefficient, Inclusion, Method, ModelSummary, Summary};
+use crate::summary::{Coefficient, Found, Inclusion, Method, ModelSummary, SelectFound, Summary};
 
 /// Models that are listed.
 const MODELS: usize = 8;
@@ -44,9 +44,10 @@ pub(crate) fn text(summary: &Summary) -> String {
         Method::Weights => "corrected",
         Method::Chains => "by chains",
     };
-    let sections =
-        [inclusion(summary, corrected), models(summary, corrected), coefficients(summary, corrected), closing(summary)];
-    sections.join("\n\n")
+    let sections = match &summary.found {
+        Found::Select(found) => select(summary, found, corrected),
+    };
+    sections.into_iter().chain([closing(summary)]).collect::<Vec<_>>().join("\n\n")
 }
 
 fn header(first: &str, corrected: &str, exact: bool) -> Vec<String> {
@@ -55,14 +56,25 @@ fn header(first: &str, corrected: &str, exact: bool) -> Vec<String> {
     header
 }
 
-fn inclusion(summary: &Summary, corrected: &str) -> String {
+/// What a selection found.
+fn select(summary: &Summary, found: &SelectFound, corrected: &str) -> Vec<String> {
+    let models = format!(
+        "{}\nhighest-probability model: {}\nmedian-probability model:  {}",
+        models(summary, "model", corrected),
+        found.highest_probability_model,
+        found.median_probability_model
+    );
+    vec![inclusion(summary, found, corrected), models, coefficients(&found.coefficients.0, corrected)]
+}
+
+fn inclusion(summary: &Summary, found: &SelectFound, corrected: &str) -> String {
     let line = |(name, found): &(String, Inclusion)| {
         let mut cells = vec![name.clone(), probability(found.q), with_probability(found.corrected, found.se)];
         cells.extend(found.exact.map(probability));
         cells
     };
     let head = header("inclusion probability", corrected, summary.exact.is_some());
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(summary.inclusion.0.iter().map(line)).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.inclusion.0.iter().map(line)).collect();
     align(&rows)
 }
 
@@ -70,29 +82,24 @@ fn with_probability(value: f64, se: f64) -> String {
     format!("{value:.4} ± {se:.4}")
 }
 
-fn models(summary: &Summary, corrected: &str) -> String {
+fn models(summary: &Summary, name: &str, corrected: &str) -> String {
     let line = |model: &ModelSummary| {
         let mut cells = vec![model.label.clone(), probability(model.q), with_probability(model.corrected, model.se)];
         cells.extend(model.exact.map(probability));
         cells
     };
-    let head = header("model", corrected, summary.exact.is_some());
+    let head = header(name, corrected, summary.exact.is_some());
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(summary.models.iter().take(MODELS).map(line)).collect();
-    format!(
-        "{}\nhighest-probability model: {}\nmedian-probability model:  {}",
-        align(&rows),
-        summary.highest_probability_model,
-        summary.median_probability_model
-    )
+    align(&rows)
 }
 
-fn coefficients(summary: &Summary, corrected: &str) -> String {
+fn coefficients(found: &[(String, Coefficient)], corrected: &str) -> String {
     let line = |(name, found): &(String, Coefficient)| {
         let Coefficient { q, corrected, se, sd, interval: [low, high] } = *found;
         vec![name.clone(), number(q), with_error(corrected, se), number(sd), number(low), number(high)]
     };
     let head = row(["averaged over models", "q", corrected, "sd", "2.5 %", "97.5 %"]);
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(summary.coefficients.0.iter().map(line)).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.iter().map(line)).collect();
     align(&rows)
 }
 
