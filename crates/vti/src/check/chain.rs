@@ -52,7 +52,6 @@ pub(super) struct Chains<'p, 'a, P: Problem, E: Engine> {
 /// For gradients with respect to z.
 struct Gradients<E: Engine> {
     theta: Vec<E::Real>,
-    log_det: Vec<E::Real>,
     z: Vec<E::Real>,
     parameters: E::Buffer,
 }
@@ -111,7 +110,6 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
             log_step: 0.0,
             buffers: Gradients {
                 theta: vec![E::Real::ZERO; count * stride],
-                log_det: vec![E::Real::ONE; count],
                 z: vec![E::Real::ZERO; count * stride],
                 parameters,
             },
@@ -185,9 +183,10 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
         for chain in 0..self.count {
             let mut stream = draw.row(row(chain));
             let step = self.step(chain);
-            for i in self.place(chain) {
+            let places: Vec<usize> = self.pass.places(chain).collect();
+            for (i, place) in self.place(chain).zip(places) {
                 let proposal = self.z[i] + self.pull(i, step) + step * stream.normal();
-                self.pass.z[i] = E::Real::from_f64(proposal);
+                self.pass.z[place] = E::Real::from_f64(proposal);
             }
         }
         self.evaluate()?;
@@ -235,13 +234,13 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
             return 0.0;
         }
         let step = self.step(chain);
-        let term = |i: usize| {
-            let (from, to) = (self.z[i], self.pass.z[i].to_f64());
+        let term = |(i, place): (usize, usize)| {
+            let (from, to) = (self.z[i], self.pass.z[place].to_f64());
             let forth = to - from - self.pull(i, step);
-            let back = from - to - 0.5 * step * step * self.buffers.z[i].to_f64();
+            let back = from - to - 0.5 * step * step * self.buffers.z[place].to_f64();
             forth * forth - back * back
         };
-        self.place(chain).map(term).sum::<f64>() / (2.0 * step * step)
+        self.place(chain).zip(self.pass.places(chain)).map(term).sum::<f64>() / (2.0 * step * step)
     }
 
     fn place(&self, chain: usize) -> std::ops::Range<usize> {
@@ -256,13 +255,12 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
         pass.density(family)?;
         if self.local == LocalMove::Langevin {
             for row in 0..pass.rows() {
-                for i in pass.place(row) {
+                for i in pass.places(row) {
                     buffers.theta[i] = E::Real::from_f64(pass.gradient[i]);
                 }
             }
-            pass.work.write_gradients(family.engine, &buffers.theta, &buffers.log_det)?;
-            family.flow.backward(family.engine, &family.parameters, &mut pass.work, &mut buffers.parameters)?;
-            pass.work.read_z_gradient(family.engine, &mut buffers.z)?;
+            pass.backward(family, &buffers.theta, |_| E::Real::ONE, &mut buffers.parameters)?;
+            pass.z_gradient(family, &mut buffers.z)?;
         }
         Ok(())
     }
@@ -276,9 +274,9 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
     /// Moves a chain to its proposal.
     fn take(&mut self, chain: usize) {
         self.dims[chain] = self.pass.dim(chain);
-        for i in self.place(chain) {
-            self.z[i] = self.pass.z[i].to_f64();
-            self.gradient[i] = self.buffers.z[i].to_f64();
+        for (i, place) in self.place(chain).zip(self.pass.places(chain)) {
+            self.z[i] = self.pass.z[place].to_f64();
+            self.gradient[i] = self.buffers.z[place].to_f64();
         }
         self.log_target[chain] = self.proposed_target(chain);
         let jacobian = self.pass.log_jacobian[chain];

@@ -1,8 +1,10 @@
-//! From the flow's coordinates v to natural parameters θ and back: the model's frame, then the constraints.
+//! From the flow's coordinates v to natural parameters θ and back: the frame of the model or block, then the constraints.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::pass::block_part;
+use super::pieces::Pieces;
 use super::{Family, FamilyError};
 use crate::engine::Engine;
 use crate::problem::{Constraints, Frame, Problem};
@@ -10,22 +12,30 @@ use crate::problem::{Constraints, Frame, Problem};
 /// The most numbers of frames that are kept: 128 MiB.
 const MOST_KEPT: usize = 1 << 24;
 
-/// Frames of models met so far, and of the rows of a batch.
+/// Frames met so far, of models or of blocks under their keys, and of the pieces of a batch.
 #[derive(Default)]
 pub(super) struct Frames {
     known: HashMap<Box<[u16]>, Option<Arc<Frame>>>,
     numbers: usize,
-    rows: Vec<Option<Arc<Frame>>>,
+    pieces: Vec<Option<Arc<Frame>>>,
+}
+
+/// A piece whose frame is not known yet.
+struct New {
+    piece: usize,
+    part: Box<[u16]>,
+    frame: Option<Frame>,
 }
 
 impl Frames {
-    /// Finds the frames of all rows, those of new models side by side.
+    /// Finds the frames of all pieces, new ones side by side.
     pub(super) fn find<P: Problem, E: Engine>(
         &mut self,
         family: &Family<'_, P, E>,
         words: &[u16],
+        pieces: &Pieces,
     ) -> Result<(), FamilyError> {
-        self.rows.clear();
+        self.pieces.clear();
         if !family.framed() {
             return Ok(());
         }
@@ -33,48 +43,82 @@ impl Frames {
             self.known.clear();
             self.numbers = 0;
         }
-        let words = || words.chunks_exact(family.space().arities().len());
-        let mut new: Vec<(&[u16], Option<Frame>)> = Vec::new();
-        for word in words() {
-            if !self.known.contains_key(word) {
-                self.known.insert(word.into(), None);
-                new.push((word, None));
+        let width = family.space().arities().len();
+        let (problem, factors, keys) = (family.problem, family.problem.factors(), pieces.keys());
+        let count = words.len() / width * pieces.count;
+        let word = |piece: usize| &words[piece / pieces.count * width..][..width];
+        let part = |piece: usize| match factors {
+            None => Part::Word(word(piece)),
+            Some(_) => Part::Block(block_part(pieces.block(piece), keys[piece])),
+        };
+        let mut new: Vec<New> = Vec::new();
+        for piece in 0..count {
+            let part = part(piece);
+            if !self.known.contains_key(part.symbols()) {
+                self.known.insert(part.symbols().into(), None);
+                new.push(New { piece, part: part.symbols().into(), frame: None });
             }
         }
-        let problem = family.problem;
-        family.engine.for_each_lane(&mut new, |_, (word, frame)| *frame = problem.frame(word));
-        for (word, frame) in new {
-            check_dim(family, word, frame.as_ref())?;
-            self.numbers += word.len() + frame.as_ref().map_or(0, Frame::numbers);
-            self.known.insert(word.into(), frame.map(Arc::new));
+        family.engine.for_each_lane(&mut new, |_, New { piece, frame, .. }| {
+            *frame = match factors {
+                None => problem.frame(word(*piece)),
+                Some(factors) => factors.frame(pieces.block(*piece), keys[*piece]),
+            };
+        });
+        for New { piece, part, frame } in new {
+            check_dim(family, word(piece), pieces, piece, frame.as_ref())?;
+            self.numbers += part.len() + frame.as_ref().map_or(0, Frame::numbers);
+            self.known.insert(part, frame.map(Arc::new));
         }
-        self.rows.extend(words().map(|word| self.known.get(word).cloned().flatten()));
+        self.pieces.extend((0..count).map(|piece| self.known.get(part(piece).symbols()).cloned().flatten()));
         Ok(())
     }
 
-    /// The frame of a row, where it has one.
-    pub(super) fn row(&self, row: usize) -> Option<&Frame> {
-        self.rows.get(row).and_then(Option::as_deref)
+    /// The frame of a piece, where it has one.
+    pub(super) fn piece(&self, piece: usize) -> Option<&Frame> {
+        self.pieces.get(piece).and_then(Option::as_deref)
     }
 }
 
-/// A frame has as many coordinates as its model.
+/// What a frame belongs to.
+enum Part<'a> {
+    Word(&'a [u16]),
+    Block([u16; 5]),
+}
+
+impl Part<'_> {
+    fn symbols(&self) -> &[u16] {
+        match self {
+            Self::Word(word) => word,
+            Self::Block(part) => part,
+        }
+    }
+}
+
+/// A frame has as many coordinates as its model, or as its block under its key.
 fn check_dim<P: Problem, E: Engine>(
     family: &Family<'_, P, E>,
     word: &[u16],
+    pieces: &Pieces,
+    piece: usize,
     frame: Option<&Frame>,
 ) -> Result<(), FamilyError> {
     let Some(frame) = frame else { return Ok(()) };
-    let mut mask = vec![false; family.space().max_dim()];
-    family.space().mark_active(word, &mut mask);
-    let dim = mask.iter().filter(|&&active| active).count();
+    let space = family.space();
+    let mut mask = vec![false; space.max_dim()];
+    let (start, width) = match space.blocks().filter(|_| family.problem.factors().is_some()) {
+        None => (0, mask.len()),
+        Some(blocks) => (pieces.block(piece) * blocks.width(), blocks.width()),
+    };
+    space.mark_active(word, &mut mask);
+    let dim = mask[start..start + width].iter().filter(|&&active| active).count();
     if frame.dim() == dim {
         return Ok(());
     }
-    Err(FamilyError::Frame { model: family.space().label(word), found: frame.dim(), dim })
+    Err(FamilyError::Frame { model: space.label(word), found: frame.dim(), dim })
 }
 
-/// The way of one row between its coordinates.
+/// The way of one piece between its coordinates.
 pub(super) struct Coordinates<'a> {
     pub(super) frame: Option<&'a Frame>,
     pub(super) constraints: Option<&'a Constraints>,

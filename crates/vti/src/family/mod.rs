@@ -3,11 +3,12 @@
 mod coordinates;
 mod error;
 mod pass;
+mod pieces;
 mod settings;
 
 pub use error::FamilyError;
 pub(crate) use pass::Pass;
-pub use settings::{ContextSettings, FamilySettings, FlowKind, FrameSettings};
+pub use settings::{ContextSettings, FamilySettings, FlowKind, FrameSettings, Structure};
 
 use crate::engine::Engine;
 use crate::flow::{ContextShape, Flow, FlowShape, Passes};
@@ -57,17 +58,25 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
         let space: &'a dyn ModelSpace = problem.space();
         check_problem(problem)?;
         let mut choices = Vec::new();
-        let (context, contexts) = settings.context.resolve(space, &mut choices)?;
+        let factors = problem.factors();
+        let structure = settings.structure.resolve(factors.is_some(), &mut choices)?;
+        let (context, contexts, max_dim) = match space.blocks().filter(|_| structure == Structure::Blocks) {
+            Some(blocks) => (settings.context, Contexts::Features(blocks.block_feature_count()), blocks.width()),
+            None => {
+                let (context, contexts) = settings.context.resolve(space, &mut choices)?;
+                (context, contexts, space.max_dim())
+            }
+        };
         let shape = FlowShape {
-            max_dim: space.max_dim(),
+            max_dim,
             context: match &contexts {
                 Contexts::Lookup(catalogue) => ContextShape::Symbols(catalogue.len()),
                 Contexts::Features(count) => ContextShape::Features(*count),
             },
         };
-        let flow_kind = settings.flow.resolve(space.max_dim(), &mut choices);
+        let flow_kind = settings.flow.resolve(max_dim, &mut choices);
         let flow = Flow::new(&flow_kind.layers(), shape)?;
-        let chosen = build(engine, space, |word| problem.log_prior(word), &settings.models, rows, seed)?;
+        let chosen = build(engine, problem, structure == Structure::Blocks, &settings.models, rows, seed)?;
         choices.extend(chosen.reason.map(|reason| format!("models: {} ({reason})", name(&chosen.settings))));
         let mut parameters = engine.buffer(flow.parameter_count());
         engine.write(&flow.initial_parameters(seed), &mut parameters);
@@ -78,7 +87,13 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
             parameters,
             models: chosen.models,
             contexts,
-            settings: FamilySettings { flow: flow_kind, models: chosen.settings, context, frame: settings.frame },
+            settings: FamilySettings {
+                flow: flow_kind,
+                models: chosen.settings,
+                context,
+                frame: settings.frame,
+                structure,
+            },
             choices,
             rows,
             log_count: log_count(space),
@@ -124,6 +139,19 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
         self.settings.frame == FrameSettings::Problem
     }
 
+    /// Whether each block has a flow of its own.
+    pub(crate) fn is_split(&self) -> bool {
+        self.settings.structure == Structure::Blocks
+    }
+
+    /// Features of a context.
+    fn feature_count(&self) -> usize {
+        match self.contexts {
+            Contexts::Lookup(_) => 0,
+            Contexts::Features(count) => count,
+        }
+    }
+
     /// Natural parameters of all models.
     pub(crate) fn natural_len(&self) -> usize {
         self.problem.constraints().map_or(self.space().max_dim(), Constraints::natural_len)
@@ -159,6 +187,12 @@ fn check_problem<P: Problem>(problem: &P) -> Result<(), FamilyError> {
         && constraints.free_len() != max_dim
     {
         return Err(FamilyError::Constraints { free: constraints.free_len(), max_dim });
+    }
+    if problem.factors().is_some() {
+        let covered = space.blocks().map_or(0, |blocks| blocks.count() * blocks.width());
+        if covered != max_dim || space.blocks().is_none() {
+            return Err(FamilyError::Blocks { covered, max_dim });
+        }
     }
     let names = problem.parameter_names().len();
     let natural = problem.constraints().map_or(max_dim, Constraints::natural_len);
@@ -204,5 +238,6 @@ fn name(settings: &ModelsSettings) -> &'static str {
         ModelsSettings::Categorical(_) => "categorical",
         ModelsSettings::Autoregressive(_) => "autoregressive",
         ModelsSettings::Surrogate(_) => "surrogate",
+        ModelsSettings::Modular(_) => "modular",
     }
 }

@@ -19,6 +19,36 @@ pub struct FamilySettings {
     pub context: ContextSettings,
     /// Where flows start from.
     pub frame: FrameSettings,
+    /// One flow for all of θ, or one for each of its blocks.
+    pub structure: Structure,
+}
+
+/// How much of a problem's structure a family uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Structure {
+    /// Blocks where the problem has [factors](crate::problem::Problem::factors).
+    #[default]
+    Auto,
+    /// `q(θ | m) = Π_b q(θ_b | k_b(m))`: one flow, told the block and its key, makes the parameters of each block. Models that
+    /// share a key share what is learned about it. Needs a problem with factors.
+    Blocks,
+    /// One flow over all coordinates, told the whole model (the paper's).
+    Joint,
+}
+
+impl Structure {
+    pub(super) fn resolve(self, factors: bool, choices: &mut Vec<String>) -> Result<Self, FamilyError> {
+        match self {
+            Self::Blocks if !factors => Err(FamilyError::NoFactors),
+            Self::Auto if factors => {
+                choices.push("structure: a flow for each block (the density has a factor for each)".into());
+                Ok(Self::Blocks)
+            }
+            Self::Auto => Ok(Self::Joint),
+            other => Ok(other),
+        }
+    }
 }
 
 /// Where flows start from.

@@ -2,8 +2,13 @@
 //!
 //! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
 
+mod all;
+mod cpdag;
 mod error;
+mod orders;
 
+pub use all::all_dags;
+pub use cpdag::Cpdag;
 pub use error::GraphError;
 
 /// A directed graph without loops on at most 64 nodes. It may have cycles: published truths do.
@@ -148,4 +153,43 @@ pub(crate) fn nodes_of(mut set: u64) -> impl Iterator<Item = usize> {
         set &= set - 1;
         Some(node)
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_go_in_and_come_out() {
+        let edges = [(0, 3), (1, 0), (3, 2), (3, 4)];
+        let graph = Graph::from_edges(5, &edges).unwrap();
+        assert!(graph.edges().eq(edges));
+        assert_eq!((graph.nodes(), graph.edge_count(), graph.parents(3), graph.parents(9)), (5, 4, 1, 0));
+        assert!(graph.has(0, 3) && !graph.has(3, 0) && !graph.has(64, 3) && !graph.has(0, 9));
+        assert_eq!(Graph::from_parents((0..5).map(|node| graph.parents(node)).collect()).unwrap(), graph);
+        assert_eq!(Graph::complete(64).unwrap().edge_count(), 64 * 63);
+    }
+
+    #[test]
+    fn orders_are_the_smallest_and_cycles_have_none() {
+        let graph = Graph::from_edges(5, &[(4, 0), (3, 1), (1, 2)]).unwrap();
+        assert_eq!(graph.order().unwrap(), [3, 1, 2, 4, 0]);
+        assert_eq!(graph.node_on_cycle(), None);
+        // 0 → 3 → 1 → 3 and 1 → 4 → 2: only 1 and 3 are on a cycle.
+        let graph = Graph::from_edges(5, &[(0, 3), (3, 1), (1, 3), (1, 4), (4, 2)]).unwrap();
+        assert_eq!(graph.order(), None);
+        assert!(matches!(graph.node_on_cycle(), Some(1 | 3)));
+    }
+
+    #[test]
+    fn what_is_no_graph_is_refused() {
+        assert_eq!(Graph::empty(0), Err(GraphError::NoNodes));
+        assert_eq!(Graph::empty(65), Err(GraphError::TooManyNodes { nodes: 65, most: 64 }));
+        assert_eq!(Graph::from_parents(vec![0; 65]), Err(GraphError::TooManyNodes { nodes: 65, most: 64 }));
+        assert_eq!(Graph::from_parents(vec![4, 0]), Err(GraphError::UnknownNode { node: 2, nodes: 2 }));
+        assert_eq!(Graph::from_parents(vec![0, 2]), Err(GraphError::Loop { node: 1 }));
+        assert_eq!(Graph::from_edges(2, &[(0, 2)]), Err(GraphError::UnknownNode { node: 2, nodes: 2 }));
+        assert_eq!(Graph::from_edges(2, &[(1, 1)]), Err(GraphError::Loop { node: 1 }));
+    }
 }

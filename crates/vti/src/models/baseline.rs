@@ -109,7 +109,7 @@ mod tests {
 
     fn batch<'a>(log_h: &'a [f64], zeros: &'a [f64], kept: &'a [bool]) -> ScoredBatch<'a> {
         let (words, pace, information_limit) = (&[][..], 1.0, 1.0);
-        ScoredBatch { words, log_q: zeros, log_prior: zeros, log_h, kept, pace, information_limit }
+        ScoredBatch { words, log_q: zeros, log_prior: zeros, log_h, kept, blocks: None, pace, information_limit }
     }
 
     #[test]

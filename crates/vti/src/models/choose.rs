@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Autoregressive, Baseline, Categorical, Covariance, ModelDistribution, Surrogate, SurrogateSettings, WordError,
-    WordNetSettings,
+    Autoregressive, Baseline, Categorical, Covariance, ModelDistribution, Modular, ModularSettings, Surrogate,
+    SurrogateSettings, WordError, WordNetSettings,
 };
 use crate::engine::Engine;
 use crate::optimise::{AdamWSettings, OptimiserSettings, SettingError};
+use crate::problem::Problem;
 use crate::space::{Catalogue, ModelSpace, SpaceError};
 
 /// Which distribution over models.
@@ -22,6 +23,8 @@ pub enum ModelsSettings {
     Autoregressive(AutoregressiveSettings),
     /// Surrogate of −ℓ(m; φ).
     Surrogate(SurrogateSettings),
+    /// A surrogate for each node of a graph.
+    Modular(ModularSettings),
 }
 
 impl Default for ModelsSettings {
@@ -99,6 +102,11 @@ pub enum ModelsError {
     /// A setting out of its range.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// A modular distribution without graphs, or without scores of their nodes.
+    #[error(
+        "a modular distribution needs graphs of few nodes, a density with a factor for each node, and structure = \"blocks\""
+    )]
+    NotModular,
     /// A covariance that would not fit into memory.
     #[error(
         "a full covariance over {models} models is too large, it can be kept for {most}; use covariance = \"diagonal\""
@@ -134,7 +142,11 @@ pub(super) const MOST: usize = 1 << 20;
 const FEW: usize = 1 << 14;
 
 /// Written-out settings for a space, and the reason.
-fn choose(space: &dyn ModelSpace) -> Result<(ModelsSettings, String), ModelsError> {
+fn choose(space: &dyn ModelSpace, modular: bool) -> Result<(ModelsSettings, String), ModelsError> {
+    if modular {
+        let reason = "each node and its parents have a score of their own".into();
+        return Ok((ModelsSettings::Modular(ModularSettings::default()), reason));
+    }
     Ok(match Catalogue::new(space, FEW) {
         Ok(catalogue) => {
             let settings = SurrogateSettings { covariance: Covariance::Diagonal, ..SurrogateSettings::default() };
@@ -151,19 +163,23 @@ fn choose(space: &dyn ModelSpace) -> Result<(ModelsSettings, String), ModelsErro
     })
 }
 
-/// Builds the distribution that `settings` name for a space, for training batches of `rows` rows. `auto` takes a diagonal
-/// surrogate for up to 2¹⁴ models and MADE+ beyond.
-pub fn build<'a, E: Engine + 'a>(
+/// Builds the distribution that `settings` name for a problem's models, for training batches of `rows` rows. `auto` takes the
+/// modular one for graphs of few enough nodes if blocks are `split`, that is, scored one by one; otherwise a diagonal surrogate
+/// for up to 2¹⁴ models and MADE+ beyond.
+pub fn build<'a, P: Problem, E: Engine + 'a>(
     engine: &E,
-    space: &'a dyn ModelSpace,
-    log_prior: impl Fn(&[u16]) -> f64,
+    problem: &'a P,
+    split: bool,
     settings: &ModelsSettings,
     rows: usize,
     seed: u64,
 ) -> Result<Chosen<'a, E>, ModelsError> {
+    let space: &'a dyn ModelSpace = problem.space();
+    let log_prior = |word: &[u16]| problem.log_prior(word);
     let (settings, reason) = match settings {
         ModelsSettings::Auto {} => {
-            let (settings, reason) = choose(space)?;
+            let modular = split && problem.factors().is_some_and(|factors| Modular::suits(space, factors));
+            let (settings, reason) = choose(space, modular)?;
             (settings, Some(reason))
         }
         _ => (settings.clone(), None),
@@ -179,6 +195,10 @@ pub fn build<'a, E: Engine + 'a>(
         }
         ModelsSettings::Surrogate(settings) => {
             Box::new(Surrogate::new(engine, space, Catalogue::new(space, MOST)?, log_prior, settings)?)
+        }
+        ModelsSettings::Modular(settings) => {
+            let factors = problem.factors().filter(|_| split);
+            Box::new(Modular::new(engine, space, factors.ok_or(ModelsError::NotModular)?, settings)?)
         }
     };
     Ok(Chosen { models, settings, reason })

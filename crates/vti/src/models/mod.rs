@@ -5,6 +5,7 @@
 //! | [`Categorical`] | spaces that can be enumerated, to 2²⁰ models | score-function gradients of its logits |
 //! | [`Autoregressive`] | any space | score-function gradients of a MADE+ ([`WordNet`]) |
 //! | [`Surrogate`] | spaces that can be enumerated | Bayesian regression of −ℓ(m; φ) on the model |
+//! | [`Modular`] | graphs whose density has a factor for each node | the same for each node and its parents |
 //!
 //! All are behind [`ModelDistribution`]. Words that a space forbids have probability exactly 0 and are never drawn.
 
@@ -13,6 +14,7 @@ mod baseline;
 mod categorical;
 mod choose;
 mod descent;
+mod modular;
 mod surrogate;
 mod table;
 mod word_workspace;
@@ -24,6 +26,7 @@ pub use categorical::Categorical;
 pub use choose::{
     AutoregressiveSettings, CategoricalSettings, Chosen, LearningSettings, ModelsError, ModelsSettings, build,
 };
+pub use modular::{Modular, ModularSettings};
 pub use surrogate::{Covariance, Surrogate, SurrogateSettings};
 pub use word_workspace::{WordPasses, WordWorkspace};
 pub use words::{DigitInput, WordError, WordNet, WordNetSettings};
@@ -92,10 +95,21 @@ pub struct ScoredBatch<'a> {
     pub log_h: &'a [f64],
     /// Rows that are finite.
     pub kept: &'a [bool],
+    /// What was found out about the blocks of each row, where they are known one by one.
+    pub blocks: Option<BlockScores<'a>>,
     /// How fast learning goes at this step, from 1 (at its peak) to 0: a factor of learning rates.
     pub pace: f64,
     /// How much the entropy of q may change, in nats.
     pub information_limit: f64,
+}
+
+/// What was found out about blocks: one after another for each row.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockScores<'a> {
+    /// Their keys.
+    pub keys: &'a [u64],
+    /// `log h_b`, a noisy value of the block's part of ℓ(m; φ).
+    pub log_h: &'a [f64],
 }
 
 impl ScoredBatch<'_> {

@@ -240,11 +240,11 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
             jacobians[row] = self.pass.take_natural(&self.family, row, &point.theta).map_err(|expected| {
                 wrong(row, format!("{} parameters, but the model has {expected}", point.theta.len()))
             })?;
-            let place = self.pass.place(row);
-            let v = &mut self.pass.theta[place];
-            if !v.iter().all(|x| x.is_finite()) {
+            let places: Vec<usize> = self.pass.places(row).collect();
+            let v = &mut self.pass.theta;
+            if !places.iter().all(|&place| v[place].is_finite()) {
                 // Outside its support: any point will do for the pass, and the answer is −∞.
-                v.fill(0.0);
+                places.iter().for_each(|&place| v[place] = 0.0);
                 jacobians[row] = f64::INFINITY;
             }
         }

@@ -21,8 +21,25 @@ use crate::triangular::{cholesky, log_diagonal, multiply_transposed, packed_len,
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     location: Vec<f64>,
-    factor: Vec<f64>,
+    factor: Factor,
     log_jacobian: f64,
+}
+
+/// C.
+#[derive(Clone, Debug, PartialEq)]
+enum Factor {
+    /// Its lower half, row by row.
+    Packed(Vec<f64>),
+    /// Its diagonal, where that is all of it.
+    Diagonal(Vec<f64>),
+}
+
+impl Factor {
+    fn numbers(&self) -> &[f64] {
+        match self {
+            Self::Packed(numbers) | Self::Diagonal(numbers) => numbers,
+        }
+    }
 }
 
 impl Frame {
@@ -36,10 +53,22 @@ impl Frame {
         Self::from_factor(location, precision)
     }
 
+    /// From a location and the precision of each coordinate, all independent. None unless precisions are positive and everything
+    /// is finite.
+    pub fn diagonal(location: Vec<f64>, precision: &[f64]) -> Option<Self> {
+        let factor: Vec<f64> = precision.iter().map(|precision| precision.sqrt()).collect();
+        let log_jacobian = -factor.iter().map(|c| c.ln()).sum::<f64>();
+        Self::checked(location, Factor::Diagonal(factor), log_jacobian).filter(|frame| frame.dim() == precision.len())
+    }
+
     /// From a location and the packed Cholesky factor of the precision.
     pub(crate) fn from_factor(location: Vec<f64>, factor: Vec<f64>) -> Option<Self> {
         let log_jacobian = -log_diagonal(&factor, location.len());
-        let finite = log_jacobian.is_finite() && location.iter().chain(&factor).all(|x| x.is_finite());
+        Self::checked(location, Factor::Packed(factor), log_jacobian)
+    }
+
+    fn checked(location: Vec<f64>, factor: Factor, log_jacobian: f64) -> Option<Self> {
+        let finite = log_jacobian.is_finite() && location.iter().chain(factor.numbers()).all(|x| x.is_finite());
         finite.then_some(Self { location, factor, log_jacobian })
     }
 
@@ -48,9 +77,14 @@ impl Frame {
         self.location.len()
     }
 
+    /// Where v = 0 goes.
+    pub fn location(&self) -> &[f64] {
+        &self.location
+    }
+
     /// How many numbers it keeps.
     pub(crate) fn numbers(&self) -> usize {
-        self.location.len() + self.factor.len()
+        self.location.len() + self.factor.numbers().len()
     }
 
     /// `log |det ∂u/∂v|`, the same everywhere.
@@ -66,17 +100,26 @@ impl Frame {
 
     /// From a difference of two v to that of their u, in place.
     pub(crate) fn spread(&self, v: &mut [f64]) {
-        solve_transposed(&self.factor, v);
+        match &self.factor {
+            Factor::Packed(factor) => solve_transposed(factor, v),
+            Factor::Diagonal(factor) => v.iter_mut().zip(factor).for_each(|(x, c)| *x /= c),
+        }
     }
 
     /// From u to v, in place.
     pub fn to_frame(&self, u: &mut [f64]) {
         u.iter_mut().zip(&self.location).for_each(|(x, a)| *x -= a);
-        multiply_transposed(&self.factor, u);
+        match &self.factor {
+            Factor::Packed(factor) => multiply_transposed(factor, u),
+            Factor::Diagonal(factor) => u.iter_mut().zip(factor).for_each(|(x, c)| *x *= c),
+        }
     }
 
     /// From d/du to d/dv, in place.
     pub fn pull_back(&self, gradient: &mut [f64]) {
-        solve(&self.factor, gradient);
+        match &self.factor {
+            Factor::Packed(factor) => solve(factor, gradient),
+            Factor::Diagonal(factor) => gradient.iter_mut().zip(factor).for_each(|(x, c)| *x /= c),
+        }
     }
 }

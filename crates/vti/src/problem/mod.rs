@@ -21,6 +21,7 @@ mod closure;
 mod constraint;
 mod constraints;
 pub mod dag;
+mod factors;
 mod fingerprint;
 mod frame;
 mod free;
@@ -29,6 +30,7 @@ pub mod selection;
 pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
+pub use factors::{Factors, Topology};
 pub use fingerprint::Fingerprint;
 pub use frame::Frame;
 pub(crate) use free::FreeRows;
@@ -65,6 +67,12 @@ pub trait Problem: Send + Sync {
     /// nothing is known. A pure function of the problem and the model: what was learned means nothing without it.
     fn frame(&self, model: &[u16]) -> Option<Frame> {
         let _ = model;
+        None
+    }
+
+    /// The factors of the density, where it has one for each of its space's [blocks](ModelSpace::blocks). The frame of a model
+    /// is then that of its factors, and [`Problem::frame`] is not asked.
+    fn factors(&self) -> Option<&dyn Factors> {
         None
     }
 

@@ -1,7 +1,9 @@
 //! Directed acyclic graphs.
 
+use std::ops::Range;
+
 use super::error::{at_most, check_names, default_names};
-use super::{MAX_DIM, Model, ModelSpace, SpaceError};
+use super::{Blocks, EdgeRules, MAX_DIM, Model, ModelSpace, SpaceError};
 
 /// Directed acyclic graphs over n nodes (appendix "Model identifier for directed acyclic graphs").
 ///
@@ -16,7 +18,10 @@ use super::{MAX_DIM, Model, ModelSpace, SpaceError};
 /// Several words mean one graph, one for each of its topological orders. Their representative is the
 /// [`canonical`](ModelSpace::canonical) word, that of the lexicographically smallest order; it is also the smallest word.
 ///
-/// Each edge owns a block of coordinates of θ: a → b the block number [`Dags::edge_index`].
+/// Parameters belong to nodes, never to positions, so that all words of a graph share them: node b owns a block of
+/// consecutive coordinates, first those it always has, then those it has if it has a parent, then those of each edge a → b,
+/// a ascending ([`Dags::edge_coordinates`]). Given the graph, the blocks are what densities may factorise over
+/// ([`Blocks`]); the key of a block is the set of its node's parents.
 ///
 /// ```
 /// use vti::space::{Dags, ModelSpace};
@@ -33,26 +38,62 @@ use super::{MAX_DIM, Model, ModelSpace, SpaceError};
 #[derive(Clone, Debug)]
 pub struct Dags {
     nodes: usize,
-    parameters_per_edge: usize,
+    counts: NodeParameters,
     arities: Vec<u16>,
     names: Vec<String>,
+    rules: Option<EdgeRules>,
+}
+
+/// How many parameters the nodes of a graph have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeParameters {
+    /// Whatever its parents.
+    pub always: usize,
+    /// Besides, if it has a parent.
+    pub with_parents: usize,
+    /// For each parent.
+    pub per_edge: usize,
 }
 
 impl Dags {
     /// The most nodes a graph can have.
     pub const MAX_NODES: usize = 4096;
 
-    /// Graphs over these many nodes, whose edges have this many parameters each.
+    /// Graphs over these many nodes, whose edges have this many parameters each, and nodes none besides.
     pub fn new(nodes: usize, parameters_per_edge: usize) -> Result<Self, SpaceError> {
+        Self::with_parameters(nodes, NodeParameters { per_edge: parameters_per_edge, ..NodeParameters::default() })
+    }
+
+    /// Graphs over these many nodes with these many parameters.
+    pub fn with_parameters(nodes: usize, counts: NodeParameters) -> Result<Self, SpaceError> {
         if nodes == 0 {
             return Err(SpaceError::NoModels);
         }
         at_most("nodes", nodes, Self::MAX_NODES)?;
         let pairs = nodes * (nodes - 1);
-        at_most("coordinates", pairs.saturating_mul(parameters_per_edge), MAX_DIM)?;
+        let NodeParameters { always, with_parents, per_edge } = counts;
+        let own = always.saturating_add(with_parents).saturating_mul(nodes);
+        at_most("coordinates", pairs.saturating_mul(per_edge).saturating_add(own), MAX_DIM)?;
         let digits = (2..=nodes as u16).rev();
         let arities = digits.chain(std::iter::repeat_n(2, pairs / 2)).collect();
-        Ok(Self { nodes, parameters_per_edge, arities, names: default_names(nodes) })
+        Ok(Self { nodes, counts, arities, names: default_names(nodes), rules: None })
+    }
+
+    /// Only graphs that keep the rules, which must be for as many nodes.
+    pub fn with_rules(mut self, rules: EdgeRules) -> Result<Self, SpaceError> {
+        rules.check(&self.names)?;
+        self.rules = (!rules.allow_all()).then_some(rules);
+        Ok(self)
+    }
+
+    /// What edges must be and must not be there; none where everything is allowed.
+    pub fn rules(&self) -> Option<&EdgeRules> {
+        self.rules.as_ref()
+    }
+
+    /// How many parameters nodes have.
+    pub fn parameters(&self) -> NodeParameters {
+        self.counts
     }
 
     /// Names the nodes for labels; by default `x1`, `x2`, ….
@@ -72,12 +113,56 @@ impl Dags {
         &self.names
     }
 
-    /// The rank of the ordered pair (a, b), a ≠ b, among the n(n − 1) of them; none for a pair that cannot be an edge.
+    /// The coordinates of an edge; none for a pair that cannot be one.
     ///
-    /// Edge a → b owns the coordinates from `edge_index * parameters_per_edge` on.
-    pub fn edge_index(&self, from: usize, to: usize) -> Option<usize> {
+    /// ```
+    /// use vti::space::{Dags, NodeParameters};
+    /// let space = Dags::with_parameters(3, NodeParameters { always: 1, with_parents: 2, per_edge: 5 })?;
+    /// assert_eq!(space.edge_coordinates(2, 1), Some(13 + 3 + 5..13 + 3 + 10)); // after those of node 0 and of 0 → 1
+    /// # Ok::<(), vti::space::SpaceError>(())
+    /// ```
+    pub fn edge_coordinates(&self, from: usize, to: usize) -> Option<Range<usize>> {
         let exists = from < self.nodes && to < self.nodes && from != to;
-        exists.then(|| from * (self.nodes - 1) + to - usize::from(to > from))
+        let NodeParameters { always, with_parents, per_edge } = self.counts;
+        exists.then(|| {
+            let first = to * self.block_width() + always + with_parents + (from - usize::from(from > to)) * per_edge;
+            first..first + per_edge
+        })
+    }
+
+    /// Coordinates of a node: those it may have with all others as parents.
+    fn block_width(&self) -> usize {
+        let NodeParameters { always, with_parents, per_edge } = self.counts;
+        always + with_parents + (self.nodes - 1) * per_edge
+    }
+
+    /// The set of parents of each node, a bit for each; nodes from 64 on have no bit.
+    pub fn parents(&self, word: &[u16], to: &mut [u64]) {
+        to.fill(0);
+        self.for_each_edge(word, |from, towards| {
+            if let Some(parents) = to.get_mut(towards) {
+                *parents |= 1u64.checked_shl(from as u32).unwrap_or(0);
+            }
+        });
+    }
+
+    /// Overwrites `word` with that of an order and the parents of each node, all of which come before it.
+    pub fn write_word(&self, order: &[u16], parents: &[u64], word: &mut [u16]) {
+        let mut left: Vec<u16> = (0..self.nodes as u16).collect();
+        let mut symbols = word.iter_mut();
+        for &node in order.iter().take(self.nodes - 1) {
+            let Some(digit) = left.iter().position(|&other| other == node) else { continue };
+            left.remove(digit);
+            if let Some(symbol) = symbols.next() {
+                *symbol = digit as u16;
+            }
+        }
+        for (position, &from) in order.iter().enumerate() {
+            for (&to, symbol) in order[position + 1..].iter().zip(symbols.by_ref()) {
+                let set = parents.get(usize::from(to)).copied().unwrap_or(0);
+                *symbol = u16::from(set.checked_shr(from.into()).unwrap_or(0) & 1 == 1);
+            }
+        }
     }
 
     /// The node at each position of a word's order (appendix "Lehmer Code Decoding").
@@ -175,16 +260,38 @@ impl ModelSpace for Dags {
     }
 
     fn max_dim(&self) -> usize {
-        self.nodes * (self.nodes - 1) * self.parameters_per_edge
+        self.nodes * self.block_width()
     }
 
     fn mark_active(&self, word: &[u16], active: &mut [bool]) {
         active.fill(false);
-        let width = self.parameters_per_edge;
+        let NodeParameters { always, with_parents, .. } = self.counts;
+        let width = self.block_width();
+        let mut mark = |range: Range<usize>| active.get_mut(range).into_iter().for_each(|block| block.fill(true));
+        (0..self.nodes).for_each(|node| mark(node * width..node * width + always));
         self.for_each_edge(word, |from, to| {
-            let block = self.edge_index(from, to).and_then(|edge| active.get_mut(edge * width..(edge + 1) * width));
-            block.into_iter().for_each(|block| block.fill(true));
+            mark(to * width + always..to * width + always + with_parents);
+            self.edge_coordinates(from, to).into_iter().for_each(&mut mark);
         });
+    }
+
+    fn allow(&self, prefix: &[u16], allowed: &mut [bool]) {
+        allowed.fill(true);
+        if let Some(rules) = &self.rules {
+            rules.allow(self, prefix, allowed);
+        }
+    }
+
+    fn is_constrained(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    fn blocks(&self) -> Option<&dyn Blocks> {
+        (self.nodes <= 64).then_some(self)
+    }
+
+    fn graphs(&self) -> Option<&Dags> {
+        Some(self)
     }
 
     /// Edges like `a→b, b→c`.
@@ -209,7 +316,8 @@ impl ModelSpace for Dags {
     fn features(&self, word: &[u16], to: &mut [f64]) {
         to.fill(-1.0);
         self.for_each_edge(word, |from, towards| {
-            if let Some(feature) = self.edge_index(from, towards).and_then(|edge| to.get_mut(edge)) {
+            let place = from * (self.nodes - 1) + towards - usize::from(towards > from);
+            if let Some(feature) = to.get_mut(place) {
                 *feature = 1.0;
             }
         });
@@ -223,6 +331,51 @@ impl ModelSpace for Dags {
             && model.len() == word.len()
         {
             word.copy_from_slice(&model);
+        }
+    }
+}
+
+/// A block for each node, with its parents as key.
+impl Blocks for Dags {
+    fn count(&self) -> usize {
+        self.nodes
+    }
+
+    fn width(&self) -> usize {
+        self.block_width()
+    }
+
+    fn keys(&self, word: &[u16], keys: &mut [u64]) {
+        self.parents(word, keys);
+    }
+
+    fn mark_block(&self, block: usize, key: u64, active: &mut [bool]) {
+        let NodeParameters { always, with_parents, per_edge } = self.counts;
+        active.fill(false);
+        active.iter_mut().take(always).for_each(|active| *active = true);
+        if key != 0 {
+            active.iter_mut().skip(always).take(with_parents).for_each(|active| *active = true);
+        }
+        let others = (0..self.nodes).filter(|&from| from != block);
+        let edges = active.get_mut(always + with_parents..).unwrap_or_default();
+        for (from, edge) in others.zip(edges.chunks_mut(per_edge.max(1))) {
+            if key >> from & 1 == 1 {
+                edge.fill(true);
+            }
+        }
+    }
+
+    /// Which node, one-hot, and its parents, 1 or −1.
+    fn block_feature_count(&self) -> usize {
+        2 * self.nodes
+    }
+
+    fn block_features(&self, block: usize, key: u64, to: &mut [f64]) {
+        for (place, feature) in to.iter_mut().enumerate() {
+            *feature = match place.checked_sub(self.nodes) {
+                None => f64::from(u8::from(place == block)),
+                Some(from) => f64::from(u8::from(key.checked_shr(from as u32).unwrap_or(0) & 1 == 1)) * 2.0 - 1.0,
+            };
         }
     }
 }

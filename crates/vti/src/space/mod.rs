@@ -10,8 +10,10 @@
 //!
 //! A [`Catalogue`] numbers the words of a space that is small enough.
 
+mod blocks;
 mod catalogue;
 mod dags;
+mod edge_rules;
 mod error;
 mod model;
 mod one_of;
@@ -20,8 +22,10 @@ mod restricted;
 mod subsets;
 mod words;
 
+pub use blocks::Blocks;
 pub use catalogue::Catalogue;
-pub use dags::Dags;
+pub use dags::{Dags, NodeParameters};
+pub use edge_rules::EdgeRules;
 pub use error::SpaceError;
 pub use model::Model;
 pub use one_of::OneOf;
@@ -139,6 +143,16 @@ pub trait ModelSpace: Send + Sync {
         let _ = word;
     }
 
+    /// Blocks of coordinates, each used according to a part of the model only, where there are such. None by default.
+    fn blocks(&self) -> Option<&dyn Blocks> {
+        None
+    }
+
+    /// The graphs that the models are, where they are graphs. None by default.
+    fn graphs(&self) -> Option<&Dags> {
+        None
+    }
+
     /// Says what is wrong with a word that is not one of this space: its length, a symbol, or a constraint.
     fn check(&self, word: &[u16]) -> Result<(), SpaceError> {
         let arities = self.arities();
@@ -205,6 +219,12 @@ macro_rules! pass_on {
             }
             fn canonical(&self, word: &mut [u16]) {
                 (**self).canonical(word);
+            }
+            fn blocks(&self) -> Option<&dyn Blocks> {
+                (**self).blocks()
+            }
+            fn graphs(&self) -> Option<&Dags> {
+                (**self).graphs()
             }
             fn check(&self, word: &[u16]) -> Result<(), SpaceError> {
                 (**self).check(word)

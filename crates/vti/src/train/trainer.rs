@@ -9,7 +9,7 @@ use super::{CheckpointSettings, FlowGradient, TrainError, TrainSettings};
 use crate::engine::{Engine, Real};
 use crate::family::{Family, FamilySettings, Pass};
 use crate::flow::Passes;
-use crate::models::{Draw, ModelUpdate, ScoredBatch};
+use crate::models::{BlockScores, Draw, ModelUpdate, ScoredBatch};
 use crate::optimise::Optimiser;
 use crate::posterior::Posterior;
 use crate::problem::Problem;
@@ -88,7 +88,9 @@ struct Buffers<T> {
     kept: Vec<bool>,
     /// The score, then the derivative with respect to θ.
     theta_gradient: Vec<T>,
-    log_det_gradient: Vec<T>,
+    /// Keys and log h of blocks, where each has a flow of its own.
+    keys: Vec<u64>,
+    block_log_h: Vec<f64>,
 }
 
 /// A finished run.
@@ -154,7 +156,8 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
                 log_h: vec![0.0; rows],
                 kept: vec![true; rows],
                 theta_gradient: vec![E::Real::ZERO; numbers],
-                log_det_gradient: vec![E::Real::ZERO; rows],
+                keys: Vec::new(),
+                block_log_h: Vec::new(),
             },
             family,
             settings: settings.clone(),
@@ -290,6 +293,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             batch.log_prior[row] = family.problem.log_prior(pass.word(row));
             batch.log_h[row] = pass.log_q_theta(row) - pass.log_eta[row];
         }
+        pass.block_scores(&mut batch.keys, &mut batch.block_log_h);
     }
 
     /// Finds rows that are not finite and takes them out of the flow's batch.
@@ -322,11 +326,10 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
     /// What about a row is not finite.
     fn not_finite(&self, row: usize) -> Option<NotFinite> {
         let pass = &self.pass;
-        let place = pass.place(row);
         let coordinate = |numbers: &[f64]| {
             // In the engine's precision, which may be able to hold less.
-            let bad = numbers[place.clone()].iter().position(|&x| !E::Real::from_f64(x).is_finite())?;
-            Some(pass.batch.active(row)[bad])
+            let bad = pass.places(row).position(|place| !E::Real::from_f64(numbers[place]).is_finite())?;
+            Some(pass.active(row)[bad])
         };
         if let Some(coordinate) = coordinate(&pass.theta) {
             return Some(NotFinite::Theta { coordinate });
@@ -384,24 +387,21 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
     /// The gradient of the mean of log h over the kept rows, of the tempered target at first.
     fn find_gradient(&mut self, by_path: bool) -> Result<(), TrainError> {
         let Self { family, pass, batch, gradient, settings, step, .. } = self;
-        let (engine, flow, parameters) = (family.engine, &family.flow, &family.parameters);
         let beta = settings.temper.beta(*step, settings.steps);
         let share = 1.0 / batch.kept.iter().filter(|&&kept| kept).count().max(1) as f64;
         if by_path {
-            flow.score(engine, parameters, &mut pass.work, &mut batch.theta_gradient)?;
+            pass.score(family, &mut batch.theta_gradient)?;
         }
         for row in 0..pass.rows() {
-            for i in pass.place(row) {
+            for i in pass.places(row) {
                 // ∂ log h/∂θ at fixed φ: the score of q, where it is wanted, minus that of η.
                 let score = if by_path { batch.theta_gradient[i].to_f64() } else { 0.0 };
                 batch.theta_gradient[i] = E::Real::from_f64(share * (score - beta * pass.gradient[i]));
             }
-            let by_log_det = if by_path || !batch.kept[row] { 0.0 } else { -share };
-            batch.log_det_gradient[row] = E::Real::from_f64(by_log_det);
         }
-        pass.work.write_gradients(engine, &batch.theta_gradient, &batch.log_det_gradient)?;
-        flow.backward(engine, parameters, &mut pass.work, gradient)?;
-        Ok(())
+        let kept = &batch.kept;
+        let by_log_det = |row: usize| E::Real::from_f64(if by_path || !kept[row] { 0.0 } else { -share });
+        Ok(pass.backward(family, &batch.theta_gradient, by_log_det, gradient)?)
     }
 
     /// Whatever the distribution over models learns from the batch.
@@ -413,6 +413,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             log_prior: &batch.log_prior,
             log_h: &batch.log_h,
             kept: &batch.kept,
+            blocks: (!batch.keys.is_empty()).then_some(BlockScores { keys: &batch.keys, log_h: &batch.block_log_h }),
             pace: flow_rate / settings.schedule.peak(),
             information_limit: hold.limit(*step, settings.steps, family.log_count(), &settings.information),
         };

@@ -34,6 +34,7 @@ fn divergences(covariance: Covariance, beta: f64, seed: u64) -> Vec<f64> {
                 log_q: &log_q,
                 log_prior: &log_prior,
                 log_h: &log_h,
+                blocks: None,
                 kept: &kept,
                 pace: 1.0,
                 information_limit: f64::INFINITY,

@@ -14,7 +14,7 @@ pub struct CpuBuffer<T> {
 impl<T: Real> CpuBuffer<T> {
     const LINE: usize = 64;
 
-    pub(super) fn zeros(len: usize) -> Self {
+    pub(crate) fn zeros(len: usize) -> Self {
         let data = vec![T::ZERO; len + Self::LINE / size_of::<T>()];
         let start = data.as_ptr().align_offset(Self::LINE).min(data.len() - len);
         Self { data, start, len }

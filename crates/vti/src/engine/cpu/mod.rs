@@ -18,6 +18,7 @@ mod words;
 
 use std::sync::Arc;
 
+pub(crate) use self::memory::CpuBuffer;
 use self::memory::{CpuMatrix, CpuRows};
 use self::simd::{Instructions, Kernel};
 use self::team::{Chunks, Team, for_each};

@@ -22,7 +22,7 @@ pub(super) struct Observation {
 /// Observations per update of a full covariance: the matrix is read and written once for so many.
 const TOGETHER: usize = 32;
 
-pub(super) enum Belief {
+pub(in crate::models) enum Belief {
     /// A variance per model.
     Diagonal(Vec<f64>),
     /// A covariance, row-major.
@@ -30,7 +30,7 @@ pub(super) enum Belief {
 }
 
 impl Belief {
-    pub(super) fn diagonal(count: usize, variance: f64) -> Self {
+    pub(in crate::models) fn diagonal(count: usize, variance: f64) -> Self {
         Self::Diagonal(vec![variance; count])
     }
 

@@ -15,11 +15,13 @@
 //! rest. *The level*, common to all models, says nothing about q and moves most of all while φ improves: every batch has a
 //! level of its own, estimated with it and subtracted.
 
-mod belief;
+pub(super) mod belief;
+pub(super) mod learner;
 
 use serde::{Deserialize, Serialize};
 
-use self::belief::{Belief, Observation};
+use self::belief::Belief;
+use self::learner::Learner;
 use super::table::Table;
 use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use crate::engine::Engine;
@@ -86,16 +88,10 @@ pub struct Surrogate {
     settings: SurrogateSettings,
     table: Table,
     log_prior: Vec<f64>,
-    mean: Vec<f64>,
-    belief: Belief,
-    /// Running mean of the noise variance and its weight (paper's bias correction of a mean that starts at 0).
-    noise: f64,
-    noise_weight: f64,
+    learner: Learner,
     /// The share of the way to p(m) exp(μ + βσ) that was gone last time.
     share: f64,
     goal: Vec<f64>,
-    /// Place of each model among the observations of a batch.
-    seen: Vec<u32>,
 }
 
 impl std::fmt::Debug for Surrogate {
@@ -103,9 +99,6 @@ impl std::fmt::Debug for Surrogate {
         f.debug_struct("Surrogate").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
-
-/// The smallest noise variance: observations without any noise would leave nothing to divide by.
-const LEAST_NOISE: f64 = 1e-10;
 
 impl Surrogate {
     /// The most models a full covariance can be kept for.
@@ -138,13 +131,9 @@ impl Surrogate {
         let mut surrogate = Self {
             settings: settings.clone(),
             log_prior: (0..count).map(|index| log_prior(word(index))).collect(),
-            mean: vec![0.0; count],
-            belief,
-            noise: 0.0,
-            noise_weight: 0.0,
+            learner: Learner::new(vec![0.0; count], belief, settings.noise_decay),
             share: 1.0,
             goal: Vec::with_capacity(count),
-            seen: vec![u32::MAX; count],
             table: Table::new(catalogue),
         };
         surrogate.refresh(engine, settings.beta, f64::INFINITY);
@@ -153,66 +142,12 @@ impl Surrogate {
 
     /// `q ∝ p(m) exp(μ + βσ)`, or as near to it as the information limit lets it come.
     fn refresh<E: Engine>(&mut self, engine: &E, beta: f64, limit: f64) -> f64 {
-        let Self { log_prior, mean, belief, goal, .. } = self;
-        let models = log_prior.iter().zip(&*mean).enumerate();
+        let Self { log_prior, learner, goal, .. } = self;
         goal.clear();
-        goal.extend(models.map(|(m, (log_prior, mean))| log_prior + mean + beta * belief.sd(m)));
+        goal.extend(log_prior.iter().enumerate().map(|(m, log_prior)| log_prior + learner.optimistic(m, beta)));
         let share = self.table.approach(engine, goal, limit, self.share);
         self.share = if share > 0.0 { share } else { 1.0 };
         share
-    }
-
-    /// Means of the kept observations `−log h` by model, and their pooled variance within models, if any model was seen
-    /// more than once.
-    fn aggregate(&mut self, batch: &ScoredBatch<'_>) -> (Vec<Observation>, Option<f64>) {
-        let width = batch.words.len() / batch.log_h.len().max(1);
-        let index = |row: usize| self.table.catalogue().index(&batch.words[row * width..][..width]);
-        let rows = (0..batch.log_h.len()).filter(|&row| batch.kept[row]);
-        let rows: Vec<(usize, f64)> = rows.filter_map(|row| Some((index(row)?, -batch.log_h[row]))).collect();
-        let mut observations: Vec<Observation> = Vec::new();
-        for &(model, value) in &rows {
-            let place = &mut self.seen[model];
-            if *place == u32::MAX {
-                *place = observations.len() as u32;
-                observations.push(Observation { model, value: 0.0, count: 0.0 });
-            }
-            let seen = &mut observations[*place as usize];
-            seen.count += 1.0;
-            seen.value += (value - seen.value) / seen.count;
-        }
-        let residuals = rows.iter().map(|&(model, value)| value - observations[self.seen[model] as usize].value);
-        let squares: f64 = residuals.map(|residual| residual * residual).sum();
-        let freedom = rows.len() - observations.len();
-        observations.iter().for_each(|seen| self.seen[seen.model] = u32::MAX);
-        (observations, (freedom > 0).then(|| squares / freedom as f64))
-    }
-
-    /// The noise variance after another batch. A batch that saw no model twice has only the spread around the belief, which
-    /// includes the belief's own error: an upper bound, used until there is something better.
-    fn learn_noise(&mut self, observations: &[Observation], within: Option<f64>) -> f64 {
-        let spread = || {
-            let level = observations.iter().map(|seen| seen.value - self.mean[seen.model]).sum::<f64>();
-            let level = level / observations.len().max(1) as f64;
-            let squares = observations.iter().map(|seen| (seen.value - self.mean[seen.model] - level).powi(2));
-            squares.sum::<f64>() / (observations.len().max(2) - 1) as f64
-        };
-        if let Some(variance) = within.or_else(|| (self.noise_weight == 0.0).then(spread)) {
-            let decay = self.settings.noise_decay;
-            self.noise = decay * self.noise + (1.0 - decay) * variance;
-            self.noise_weight = decay * self.noise_weight + (1.0 - decay);
-        }
-        (self.noise / self.noise_weight).max(LEAST_NOISE)
-    }
-
-    /// The level of a batch: the mean innovation, weighted by what each observation is worth.
-    fn level(&self, observations: &[Observation], noise: f64) -> f64 {
-        let (mut weights, mut sum) = (0.0, 0.0);
-        for seen in observations {
-            let weight = 1.0 / (self.belief.variance(seen.model) + noise / seen.count);
-            weights += weight;
-            sum += weight * (seen.value - self.mean[seen.model]);
-        }
-        sum / weights
     }
 }
 
@@ -226,14 +161,12 @@ impl<E: Engine> ModelDistribution<E> for Surrogate {
     }
 
     fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
-        let (mut observations, within) = self.aggregate(batch);
-        if !observations.is_empty() {
-            let drift = self.settings.inflation * batch.pace;
-            self.belief.inflate(drift * drift);
-            let noise = self.learn_noise(&observations, within);
-            let level = self.level(&observations, noise);
-            observations.iter_mut().for_each(|seen| seen.value -= level);
-            self.belief.condition(engine, &observations, noise, &mut self.mean);
+        let width = batch.words.len() / batch.log_h.len().max(1);
+        let index = |row: usize| self.table.catalogue().index(&batch.words[row * width..][..width]);
+        let rows = (0..batch.log_h.len()).filter(|&row| batch.kept[row]);
+        let rows: Vec<(usize, f64)> = rows.filter_map(|row| Some((index(row)?, -batch.log_h[row]))).collect();
+        if !rows.is_empty() {
+            self.learner.learn(engine, &rows, self.settings.inflation * batch.pace);
             let scale = self.refresh(engine, self.settings.beta, batch.information_limit);
             return ModelUpdate { gradient_norm: 0.0, scale };
         }
@@ -242,18 +175,15 @@ impl<E: Engine> ModelDistribution<E> for Surrogate {
 
     fn state(&self, _: &E) -> State {
         let mut state = State::default();
-        state.put("mean", &self.mean);
-        self.belief.put(&mut state);
-        state.put("noise", &[self.noise, self.noise_weight, self.share]);
+        self.learner.put(&mut state);
+        state.put("share", &[self.share]);
         self.table.put(&mut state);
         state
     }
 
     fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
-        self.mean = state.take("mean", self.mean.len())?;
-        self.belief.restore(state)?;
-        let numbers = state.take::<f64>("noise", 3)?;
-        (self.noise, self.noise_weight, self.share) = (numbers[0], numbers[1], numbers[2]);
+        self.learner.restore(state)?;
+        self.share = state.take::<f64>("share", 1)?[0];
         self.table.restore(engine, state)
     }
 

@@ -3,11 +3,23 @@
 //!
 //! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
 
+mod exact;
+mod likelihood;
+mod linear;
+mod normaliser;
+mod prior;
 mod rules;
+mod sem;
+pub mod simulate;
 
 use serde::{Deserialize, Serialize};
 
+pub use exact::{Enumeration, LinearEvidence, enumerate};
+pub use likelihood::{MlpLikelihood, Scratch};
+pub use normaliser::Normaliser;
+pub use prior::{MOST_NODES_OF_GRAPHS, StructurePrior};
 pub use rules::{CompiledRules, Rules, RulesError};
+pub use sem::{Dag, DagError};
 
 /// Measurements: a column per node.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -197,8 +197,84 @@ impl CompiledRules {
             && parents.count_ones() as usize <= self.max_parents
     }
 
+    /// These rules and one more required edge; none if that contradicts them.
+    pub fn requiring(&self, from: usize, to: usize) -> Option<Self> {
+        let mut rules = self.clone();
+        let required = rules.required.get_mut(to)?;
+        *required |= 1 << from;
+        let possible = *required & !self.allowed[to] == 0 && required.count_ones() as usize <= self.max_parents;
+        let graph = possible.then(|| Graph::from_parents(rules.required.clone()).ok())??;
+        graph.node_on_cycle().is_none().then_some(rules)
+    }
+
     /// Whether a graph keeps all rules.
     pub fn allow(&self, graph: &Graph) -> bool {
         graph.nodes() == self.nodes() && (0..self.nodes()).all(|node| self.allows(node, graph.parents(node)))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::graph::all_dags;
+
+    #[test]
+    fn compiled_rules_are_the_rules() {
+        let rules = Rules {
+            required: vec![[1, 3]],
+            forbidden: vec![[0, 2], [3, 2]],
+            tiers: vec![vec![1, 2], vec![3]],
+            max_parents: Some(2),
+        };
+        let compiled = rules.compile(4).unwrap();
+        assert!(!compiled.is_free() && !rules.is_empty());
+        let mut kept = 0;
+        for graph in all_dags(4).unwrap() {
+            let keeps = graph.has(1, 3)
+                && !graph.has(0, 2)
+                && !graph.has(3, 2)
+                && !graph.has(3, 1)
+                && (0..4).all(|to| (0..4).filter(|&from| graph.has(from, to)).count() <= 2);
+            assert_eq!(compiled.allow(&graph), keeps, "{graph:?}");
+            kept += usize::from(keeps);
+        }
+        assert!(kept > 10);
+        assert!(!compiled.allow(&Graph::empty(3).unwrap()));
+    }
+
+    #[test]
+    fn no_rules_allow_everything() {
+        let free = Rules::default().compile(4).unwrap();
+        assert!(free.is_free());
+        assert!(all_dags(4).unwrap().iter().all(|graph| free.allow(graph)));
+        assert!(Rules { max_parents: Some(7), ..Rules::default() }.compile(4).unwrap().is_free());
+        assert!(!Rules { max_parents: Some(2), ..Rules::default() }.compile(4).unwrap().is_free());
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        let error = |rules: Rules| rules.compile(3).unwrap_err();
+        let required = |edges: &[[usize; 2]]| Rules { required: edges.to_vec(), ..Rules::default() };
+        assert_eq!(
+            error(Rules { forbidden: vec![[0, 1]], ..required(&[[0, 1]]) }),
+            RulesError::RequiredAndForbidden { from: 0, to: 1 }
+        );
+        assert_eq!(
+            error(Rules { tiers: vec![vec![1], vec![2, 0]], ..required(&[[0, 1]]) }),
+            RulesError::RequiredAgainstTiers { from: 0, to: 1 }
+        );
+        assert!(matches!(error(required(&[[0, 1], [1, 2], [2, 0]])), RulesError::RequiredCycle { .. }));
+        assert_eq!(
+            error(Rules { max_parents: Some(1), ..required(&[[0, 1], [2, 1]]) }),
+            RulesError::TooManyRequired { node: 1, required: 2, most: 1 }
+        );
+        assert_eq!(error(required(&[[0, 3]])), RulesError::UnknownNode { node: 3, nodes: 3 });
+        assert_eq!(error(required(&[[1, 1]])), RulesError::Graph(GraphError::Loop { node: 1 }));
+        let tiers =
+            |tiers: &[&[usize]]| Rules { tiers: tiers.iter().map(|t| t.to_vec()).collect(), ..Rules::default() };
+        assert_eq!(error(tiers(&[&[0], &[5]])), RulesError::UnknownNode { node: 5, nodes: 3 });
+        assert_eq!(error(tiers(&[&[0], &[1, 0]])), RulesError::TwoTiers { node: 0 });
+        assert_eq!(Rules::default().compile(0).unwrap_err(), RulesError::Graph(GraphError::NoNodes));
     }
 }

@@ -1,0 +1,265 @@
+//! Graphs whose nodes are scored one by one.
+//!
+//! Where the density has a factor for each node, given its parents, so has the evidence of a graph: `−ℓ(m; φ) = Σ_j s_j(π_j)`
+//! with the node's own bound s_j for its parents π_j. The paper's surrogate (section "Estimation via surrogate") then needs a
+//! belief for every node and set of parents only, not for every graph, and each of them learns from all graphs that share it:
+//!
+//! ```text
+//! q(P, U) ∝ p(P, U) exp Σ_j (μ_j(π_j) + β σ_j(π_j)).
+//! ```
+//!
+//! The sum over all graphs and orders is exact (see [`orders`]), so q can be drawn from and evaluated exactly too.
+
+mod orders;
+mod table;
+
+use serde::{Deserialize, Serialize};
+
+use self::orders::{MOST_NODES, OrderSums, Scores};
+use self::table::NodeTable;
+use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
+use crate::engine::Engine;
+use crate::optimise::SettingError;
+use crate::problem::{Factors, Topology};
+use crate::space::{Dags, ModelSpace};
+use crate::state::{State, StateError};
+
+/// Settings of a [`Modular`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModularSettings {
+    /// β: how many standard deviations of optimism.
+    pub beta: f64,
+    /// Standard deviation of the error of the problem's guesses, in nats.
+    pub prior_sd: f64,
+    /// Standard deviation of a step of the random walk of scores while φ moves fastest, in nats.
+    pub inflation: f64,
+    /// Decay of the running mean of the noise variance.
+    pub noise_decay: f64,
+    /// q starts from the guesses to this power: the smaller, the more graphs are tried at first.
+    pub start: f64,
+    /// Up to so many sets of parents of a node are all tried; among more, the promising ones are searched for.
+    pub most_sets: usize,
+    /// In a search, how many of the best sets of a size are tried with one more parent.
+    pub beam: usize,
+}
+
+impl Default for ModularSettings {
+    fn default() -> Self {
+        Self { beta: 1.0, prior_sd: 3.0, inflation: 0.1, noise_decay: 0.9, start: 0.1, most_sets: 1 << 11, beam: 48 }
+    }
+}
+
+impl ModularSettings {
+    fn check(&self) -> Result<(), SettingError> {
+        let Self { beta, prior_sd, inflation, noise_decay, start, most_sets, beam } = *self;
+        let check = SettingError::check;
+        check("beta", beta, beta >= 0.0 && beta.is_finite(), "at least 0")?;
+        check("prior_sd", prior_sd, prior_sd > 0.0 && prior_sd.is_finite(), "positive")?;
+        check("inflation", inflation, inflation >= 0.0 && inflation.is_finite(), "at least 0")?;
+        check("noise_decay", noise_decay, (0.0..1.0).contains(&noise_decay), "at least 0 and below 1")?;
+        check("start", start, (0.0..=1.0).contains(&start), "from 0 to 1")?;
+        check("most_sets", most_sets as f64, most_sets > 0, "at least 1")?;
+        check("beam", beam as f64, beam > 0, "at least 1")
+    }
+}
+
+/// q(m) over graphs, with a belief about every node and set of parents.
+pub struct Modular<'a> {
+    settings: ModularSettings,
+    space: &'a Dags,
+    factors: &'a dyn Factors,
+    /// One for each node; none before anything is asked.
+    tables: Vec<NodeTable>,
+    sums: OrderSums,
+    /// Updates since the sums were made.
+    waiting: u64,
+}
+
+impl std::fmt::Debug for Modular<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Modular").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Modular<'a> {
+    /// Whether a problem's models are graphs of few enough nodes, under a prior that is a product.
+    pub fn suits(space: &dyn ModelSpace, factors: &dyn Factors) -> bool {
+        let few = space.graphs().is_some_and(|graphs| graphs.nodes() <= MOST_NODES);
+        few && factors.topology() == Topology::Orders
+    }
+
+    /// Guesses are asked for when the first graph is.
+    pub fn new<E: Engine>(
+        _: &E,
+        space: &'a dyn ModelSpace,
+        factors: &'a dyn Factors,
+        settings: &ModularSettings,
+    ) -> Result<Self, ModelsError> {
+        settings.check()?;
+        let graphs = space.graphs().filter(|_| Self::suits(space, factors)).ok_or(ModelsError::NotModular)?;
+        let sums = OrderSums::new(graphs.nodes());
+        Ok(Self { settings: settings.clone(), space: graphs, factors, tables: Vec::new(), sums, waiting: 0 })
+    }
+
+    /// Asks for the guesses, unless a state has been restored.
+    fn prepare<E: Engine>(&mut self, engine: &E) {
+        if self.tables.is_empty() {
+            let Self { settings, space, factors, .. } = self;
+            self.tables = table::guess(engine, space, *factors, settings);
+            self.refresh(engine);
+        }
+    }
+
+    /// Sums over all graphs of the logits as they are.
+    fn refresh<E: Engine>(&mut self, engine: &E) {
+        let Self { tables, sums, .. } = self;
+        engine.for_each_lane(tables, |_, table| table.rank());
+        let tables = &*tables;
+        sums.update(engine, |node| Scores { sets: &tables[node].sets, logits: &tables[node].logits });
+        self.waiting = 0;
+    }
+
+    /// Updates after which the sums are made again: with many nodes they take longer than a step of everything else.
+    fn patience(&self) -> u64 {
+        let nodes = self.space.nodes() as u64;
+        ((nodes << nodes) >> 17).max(1)
+    }
+
+    /// Log probabilities of words.
+    fn log_probs(&self, words: &[u16], log_q: &mut [f64]) {
+        let width = self.space.arities().len();
+        let mut parents = vec![0; self.space.nodes()];
+        for (word, log_q) in words.chunks_exact(width).zip(log_q) {
+            self.space.parents(word, &mut parents);
+            let logits = parents.iter().zip(&self.tables).map(|(&set, table)| table.logit(set));
+            *log_q = logits.sum::<f64>() - self.sums.log_total();
+        }
+    }
+
+    /// Learns what the blocks of a batch say about nodes and their parents.
+    fn learn<E: Engine>(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> bool {
+        let Some(blocks) = batch.blocks else { return false };
+        let nodes = self.tables.len();
+        let drift = self.settings.inflation * batch.pace;
+        for (node, table) in self.tables.iter_mut().enumerate() {
+            let rows = (0..batch.kept.len()).filter(|&row| batch.kept[row]).map(|row| row * nodes + node);
+            let rows = rows.filter_map(|piece| Some((table.index(blocks.keys[piece])?, -blocks.log_h[piece])));
+            let rows: Vec<(usize, f64)> = rows.collect();
+            if rows.is_empty() {
+                return false;
+            }
+            table.learner.learn(engine, &rows, drift);
+        }
+        true
+    }
+
+    /// Moves the logits towards `log p + μ + βσ` as far as the entropy changes by about `limit` at most; the share of the way.
+    ///
+    /// With Δ the sum over nodes of what is left of the way, the entropy changes by −Cov_q(log q, Δ) for each unit of the share,
+    /// which the batch, drawn from q, estimates.
+    fn approach(&mut self, beta: f64, limit: f64, batch: Option<&ScoredBatch<'_>>) -> f64 {
+        if limit <= 0.0 {
+            return 0.0;
+        }
+        let share = match (batch, batch.and_then(|batch| batch.blocks)) {
+            (Some(batch), Some(blocks)) if limit < f64::INFINITY => {
+                let way = |keys: &[u64]| {
+                    let nodes = keys.iter().zip(&self.tables);
+                    nodes
+                        .map(|(&set, table)| table.index(set).map_or(0.0, |i| table.goal(i, beta) - table.logits[i]))
+                        .sum()
+                };
+                let ways: Vec<f64> = blocks.keys.chunks_exact(self.tables.len()).map(way).collect();
+                let change = covariance(batch.log_q, &ways).abs();
+                if change > limit { limit / change } else { 1.0 }
+            }
+            _ => 1.0,
+        };
+        self.tables.iter_mut().for_each(|table| table.approach(beta, share));
+        share
+    }
+}
+
+/// The covariance of two lists of numbers.
+fn covariance(x: &[f64], y: &[f64]) -> f64 {
+    let count = x.len().max(1) as f64;
+    let (mean_x, mean_y) = (x.iter().sum::<f64>() / count, y.iter().sum::<f64>() / count);
+    x.iter().zip(y).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / count
+}
+
+impl<E: Engine> ModelDistribution<E> for Modular<'_> {
+    fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]) {
+        self.prepare(engine);
+        let (width, nodes) = (self.space.arities().len(), self.space.nodes());
+        let Self { space, tables, sums, .. } = &*self;
+        let mut rows: Vec<(&mut [u16], &mut f64)> = words.chunks_exact_mut(width).zip(log_q).collect();
+        engine.for_each_lane(&mut rows, |row, (word, log_q)| {
+            let mut stream = draw.row(row);
+            let (mut order, mut parents) = (vec![0u16; nodes], vec![0u64; nodes]);
+            sums.draw_order(&mut stream, &mut order);
+            let (mut before, mut sum) = (0, 0.0);
+            for &node in &order {
+                let node = usize::from(node);
+                let index = tables[node].draw(&mut stream, before, sums.local(node, before));
+                parents[node] = tables[node].sets[index];
+                sum += tables[node].logits[index];
+                before |= 1 << node;
+            }
+            space.write_word(&order, &parents, word);
+            **log_q = sum - sums.log_total();
+        });
+    }
+
+    fn log_prob(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]) {
+        self.prepare(engine);
+        self.log_probs(words, log_q);
+    }
+
+    fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
+        let learned = self.learn(engine, batch);
+        self.waiting += 1;
+        let mut scale = 0.0;
+        if learned && self.waiting >= self.patience() {
+            let limit = batch.information_limit * self.waiting as f64;
+            scale = self.approach(self.settings.beta, limit, Some(batch));
+            self.refresh(engine);
+        }
+        ModelUpdate { gradient_norm: 0.0, scale }
+    }
+
+    fn state(&self, _: &E) -> State {
+        let mut state = State::default();
+        state.put("waiting", &[self.waiting as f64]);
+        for (node, table) in self.tables.iter().enumerate() {
+            state.put_state(&format!("nodes.{node}"), table.state());
+        }
+        state
+    }
+
+    fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
+        let waiting = state.take_number("waiting")?;
+        let Self { settings, space, factors, .. } = self;
+        let nodes = 0..space.nodes();
+        // A run that was saved before its first step has no tables yet.
+        let tables: Vec<State> = nodes.map(|node| state.take_state(&format!("nodes.{node}"))).collect();
+        self.tables.clear();
+        if tables.iter().all(|table| !table.arrays().is_empty()) {
+            let tables = tables.into_iter().enumerate();
+            let tables = tables.map(|(node, mut state)| NodeTable::restore(node, *factors, settings, &mut state));
+            self.tables = tables.collect::<Result<_, _>>()?;
+            // The sums belong to the logits of the last refresh, and those have not moved since.
+            self.refresh(engine);
+        }
+        self.waiting = waiting as u64;
+        Ok(())
+    }
+
+    /// Optimism has served its purpose: what remains is the mean of the belief.
+    fn settle(&mut self, engine: &E) {
+        if !self.tables.is_empty() {
+            self.approach(0.0, f64::INFINITY, None);
+            self.refresh(engine);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Sums over all orders of nodes and all sets of parents along them.
+//!
+//! With a score s_j(π) for every node j and set of parents π,
+//!
+//! ```text
+//! z_j(S) = Σ_{π ⊆ S} exp s_j(π),                         what node j is worth after the nodes S,
+//! f(S)   = Σ_{j ∈ S} f(S \ j) z_j(S \ j),   f(∅) = 1,    the sum over all orders of S,
+//! ```
+//!
+//! and f of all nodes is the sum over all pairs of an order and a graph along it (Koivisto and Sood 2004). Everything is kept
+//! as logarithms: scores differ by thousands.
+
+use crate::engine::Engine;
+use crate::random::Stream;
+
+/// The most nodes: there are 2ⁿ sets of them.
+pub(super) const MOST_NODES: usize = 20;
+
+/// Scores of a node: the sets of parents it may have, and the score of each.
+pub(super) struct Scores<'a> {
+    pub(super) sets: &'a [u64],
+    pub(super) logits: &'a [f64],
+}
+
+/// `log z_j` and `log f`.
+#[derive(Default)]
+pub(super) struct OrderSums {
+    nodes: usize,
+    /// For each node, by the set before it, without the bit of the node itself.
+    local: Vec<Vec<f64>>,
+    /// By set of nodes.
+    before: Vec<f64>,
+}
+
+/// `log(exp a + exp b)`.
+fn log_add(a: f64, b: f64) -> f64 {
+    let (high, low) = if a > b { (a, b) } else { (b, a) };
+    // Beyond this the smaller is lost in rounding.
+    if low < high - 40.0 {
+        high
+    } else if low == f64::NEG_INFINITY {
+        high
+    } else {
+        high + (low - high).exp().ln_1p()
+    }
+}
+
+/// A set without the bit of `node`, higher bits moved down.
+pub(super) fn without(set: u64, node: usize) -> usize {
+    let low = (1u64 << node) - 1;
+    (set & low | set >> 1 & !low) as usize
+}
+
+impl OrderSums {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            nodes,
+            local: vec![vec![f64::NEG_INFINITY; 1 << (nodes - 1)]; nodes],
+            before: vec![f64::NEG_INFINITY; 1 << nodes],
+        }
+    }
+
+    /// Sums up the scores of all nodes.
+    pub(super) fn update<'s, E: Engine>(&mut self, engine: &E, scores: impl Fn(usize) -> Scores<'s> + Sync) {
+        engine.for_each_lane(&mut self.local, |node, sums| {
+            sums.fill(f64::NEG_INFINITY);
+            let Scores { sets, logits } = scores(node);
+            sets.iter().zip(logits).for_each(|(&set, &logit)| sums[without(set, node)] = logit);
+            // Subset sums, a bit at a time.
+            let mut half = 1;
+            while half < sums.len() {
+                for pair in sums.chunks_exact_mut(2 * half) {
+                    let (lower, upper) = pair.split_at_mut(half);
+                    upper.iter_mut().zip(lower).for_each(|(upper, lower)| *upper = log_add(*upper, *lower));
+                }
+                half *= 2;
+            }
+        });
+        self.before[0] = 0.0;
+        for set in 1..1u64 << self.nodes {
+            let mut sum = f64::NEG_INFINITY;
+            for node in members(set) {
+                sum = log_add(sum, self.last(set, node));
+            }
+            self.before[set as usize] = sum;
+        }
+    }
+
+    /// `log f(S \ j) z_j(S \ j)`: orders of S that end with j.
+    fn last(&self, set: u64, node: usize) -> f64 {
+        let before = set & !(1 << node);
+        self.before[before as usize] + self.local[node][without(before, node)]
+    }
+
+    /// `log z_j(S)`.
+    pub(super) fn local(&self, node: usize, before: u64) -> f64 {
+        self.local[node][without(before, node)]
+    }
+
+    /// The logarithm of the sum over everything.
+    pub(super) fn log_total(&self) -> f64 {
+        self.before.last().copied().unwrap_or(0.0)
+    }
+
+    /// Draws an order, the last node first.
+    pub(super) fn draw_order(&self, stream: &mut Stream, order: &mut [u16]) {
+        let mut set = (1u64 << self.nodes) - 1;
+        for place in order.iter_mut().rev() {
+            let total = self.before[set as usize];
+            let mut left = stream.uniform();
+            let mut chosen = 0;
+            for node in members(set) {
+                let share = (self.last(set, node) - total).exp();
+                // Rounding may leave a little at the end: the last possible node takes it.
+                if share > 0.0 {
+                    chosen = node;
+                    left -= share;
+                }
+                if left < 0.0 {
+                    break;
+                }
+            }
+            *place = chosen as u16;
+            set &= !(1 << chosen);
+        }
+    }
+}
+
+/// Members of a set, ascending.
+pub(super) fn members(set: u64) -> impl Iterator<Item = usize> {
+    let mut left = set;
+    std::iter::from_fn(move || {
+        let next = (left != 0).then(|| left.trailing_zeros() as usize)?;
+        left &= left - 1;
+        Some(next)
+    })
+}

@@ -1,0 +1,190 @@
+//! What is believed about one node: its sets of parents and their scores.
+
+use std::collections::HashMap;
+
+use super::ModularSettings;
+use super::orders::members;
+use crate::engine::Engine;
+use crate::models::surrogate::belief::Belief;
+use crate::models::surrogate::learner::Learner;
+use crate::problem::Factors;
+use crate::random::Stream;
+use crate::space::{Dags, EdgeRules};
+use crate::state::{State, StateError};
+
+/// The sets of parents of a node.
+pub(super) struct NodeTable {
+    /// Ascending.
+    pub(super) sets: Vec<u64>,
+    /// What q is made of: on its way to `log p + μ + βσ`.
+    pub(super) logits: Vec<f64>,
+    log_prior: Vec<f64>,
+    pub(super) learner: Learner,
+    places: HashMap<u64, u32>,
+    /// Sets, most probable first.
+    ranked: Vec<u32>,
+}
+
+impl NodeTable {
+    fn new(node: usize, factors: &dyn Factors, settings: &ModularSettings, guesses: Vec<(u64, f64)>) -> Self {
+        let mut guesses = guesses;
+        guesses.sort_unstable_by_key(|&(set, _)| set);
+        let sets: Vec<u64> = guesses.iter().map(|&(set, _)| set).collect();
+        let mean: Vec<f64> = guesses.iter().map(|&(_, guess)| guess).collect();
+        let log_prior: Vec<f64> = sets.iter().map(|&set| factors.log_prior(node, set)).collect();
+        let belief = Belief::diagonal(sets.len(), settings.prior_sd * settings.prior_sd);
+        Self {
+            logits: log_prior.iter().zip(&mean).map(|(log_prior, guess)| log_prior + settings.start * guess).collect(),
+            log_prior,
+            learner: Learner::new(mean, belief, settings.noise_decay),
+            places: sets.iter().enumerate().map(|(place, &set)| (set, place as u32)).collect(),
+            ranked: (0..sets.len() as u32).collect(),
+            sets,
+        }
+    }
+
+    /// The place of a set.
+    pub(super) fn index(&self, set: u64) -> Option<usize> {
+        self.places.get(&set).map(|&place| place as usize)
+    }
+
+    /// The logit of a set; −∞ for one that is not there.
+    pub(super) fn logit(&self, set: u64) -> f64 {
+        self.index(set).map_or(f64::NEG_INFINITY, |index| self.logits[index])
+    }
+
+    /// `log p + μ + βσ`.
+    pub(super) fn goal(&self, index: usize, beta: f64) -> f64 {
+        self.log_prior[index] + self.learner.optimistic(index, beta)
+    }
+
+    /// Moves all logits a share of the way to their goals.
+    pub(super) fn approach(&mut self, beta: f64, share: f64) {
+        for index in 0..self.logits.len() {
+            let goal = self.goal(index, beta);
+            self.logits[index] += share * (goal - self.logits[index]);
+        }
+    }
+
+    /// Sorts sets by their logits, so that draws find theirs early.
+    pub(super) fn rank(&mut self) {
+        let Self { ranked, logits, .. } = self;
+        let key = |&set: &u32| logits[set as usize];
+        ranked.sort_unstable_by(|a, b| key(b).total_cmp(&key(a)).then(a.cmp(b)));
+    }
+
+    /// Draws a set among those within `before`, whose sum is `log_total`.
+    pub(super) fn draw(&self, stream: &mut Stream, before: u64, log_total: f64) -> usize {
+        let mut left = stream.uniform();
+        let mut chosen = 0;
+        for &index in &self.ranked {
+            let index = index as usize;
+            if self.sets[index] & !before == 0 {
+                let share = (self.logits[index] - log_total).exp();
+                // Rounding may leave a little at the end: the last possible set takes it.
+                if share > 0.0 {
+                    chosen = index;
+                    left -= share;
+                }
+                if left < 0.0 {
+                    break;
+                }
+            }
+        }
+        chosen
+    }
+
+    pub(super) fn state(&self) -> State {
+        let mut state = State::default();
+        // Sets of at most 20 nodes are exact as numbers.
+        state.put("sets", &self.sets.iter().map(|&set| set as f64).collect::<Vec<_>>());
+        state.put("logits", &self.logits);
+        self.learner.put(&mut state);
+        state
+    }
+
+    pub(super) fn restore(
+        node: usize,
+        factors: &dyn Factors,
+        settings: &ModularSettings,
+        state: &mut State,
+    ) -> Result<Self, StateError> {
+        let sets = state.take_any::<f64>("sets")?;
+        let guesses = sets.into_iter().map(|set| (set as u64, 0.0)).collect();
+        let mut table = Self::new(node, factors, settings, guesses);
+        table.logits = state.take("logits", table.sets.len())?;
+        table.learner.restore(state)?;
+        Ok(table)
+    }
+}
+
+/// A table for each node, with the problem's guesses.
+pub(super) fn guess<E: Engine>(
+    engine: &E,
+    space: &Dags,
+    factors: &dyn Factors,
+    settings: &ModularSettings,
+) -> Vec<NodeTable> {
+    let nodes = space.nodes();
+    let free = EdgeRules::none(nodes);
+    let rules = space.rules().unwrap_or(&free);
+    let tables = (0..nodes).map(|node| {
+        let ask = |sets: Vec<u64>| {
+            let mut guesses: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
+            engine.for_each_lane(&mut guesses, |_, (set, guess)| *guess = factors.guess(node, *set));
+            guesses
+        };
+        let choices = (rules.allowed[node] & !rules.required[node]).count_ones();
+        let all = 1usize.checked_shl(choices).filter(|&count| count <= settings.most_sets);
+        let guesses = match all {
+            Some(_) => ask(all_sets(rules, node)),
+            None => search(rules, node, settings.beam, ask),
+        };
+        NodeTable::new(node, factors, settings, guesses)
+    });
+    tables.collect()
+}
+
+/// Every set of parents that the rules allow.
+fn all_sets(rules: &EdgeRules, node: usize) -> Vec<u64> {
+    let (required, optional) = (rules.required[node], rules.allowed[node] & !rules.required[node]);
+    let (mut sets, mut part) = (Vec::new(), 0u64);
+    loop {
+        sets.push(required | part);
+        // The next larger subset of the optional parents.
+        part = part.wrapping_sub(optional) & optional;
+        if part == 0 {
+            break;
+        }
+    }
+    sets.retain(|&set| rules.allows(node, set));
+    sets
+}
+
+/// Sets found by adding parents one by one to the best sets of each size, until no larger set is better than the best so far.
+/// All sets with one or two optional parents are among them.
+fn search(rules: &EdgeRules, node: usize, beam: usize, ask: impl Fn(Vec<u64>) -> Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+    let optional = rules.allowed[node] & !rules.required[node];
+    let mut found = ask(vec![rules.required[node]]);
+    let mut last = found.clone();
+    let mut best = found[0].1;
+    for size in 1.. {
+        let larger = last.iter().flat_map(|&(set, _)| members(optional & !set).map(move |parent| set | 1 << parent));
+        let mut larger: Vec<u64> = larger.filter(|&set| rules.allows(node, set)).collect();
+        larger.sort_unstable();
+        larger.dedup();
+        let mut guesses = ask(larger);
+        found.extend_from_slice(&guesses);
+        guesses.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let Some(&(_, top)) = guesses.first() else { break };
+        if size > 2 && top < best {
+            break;
+        }
+        best = best.max(top);
+        if size > 1 {
+            guesses.truncate(beam);
+        }
+        last = guesses;
+    }
+    found
+}

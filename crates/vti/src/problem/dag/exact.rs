@@ -1,0 +1,239 @@
+//! The exact answer where there is one: all graphs over a few nodes, each node's evidence given its parents known.
+//!
+//! The evidence of a graph is a product over nodes, so n 2^{n−1} numbers decide the posterior of all graphs.
+
+use super::{StructurePrior, Table};
+use crate::graph::{Graph, GraphError, all_dags, nodes_of};
+use crate::optimise::SettingError;
+use crate::stats::log_sum_exp;
+use crate::triangular::{cholesky, dot, log_diagonal, packed_len, solve};
+
+/// All acyclic graphs with their posterior probabilities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Enumeration {
+    /// The graphs that keep the rules.
+    pub graphs: Vec<Graph>,
+    /// Posterior probability of each.
+    pub probabilities: Vec<f64>,
+    /// Posterior probability of each edge, n × n row by row: `[i * n + j]` is that of i → j.
+    pub edges: Vec<f64>,
+    /// `log p(y)`, over all graphs.
+    pub log_evidence: f64,
+}
+
+impl Enumeration {
+    /// Places of the graphs, most probable first.
+    pub fn ranking(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.probabilities.len()).collect();
+        order.sort_by(|&a, &b| self.probabilities[b].total_cmp(&self.probabilities[a]).then(a.cmp(&b)));
+        order
+    }
+}
+
+/// The posterior over all acyclic graphs of at most 5 nodes. `log_evidence(node, parents)` is the log evidence of a node's
+/// column given those of its parents, a set whose bit i stands for node i.
+///
+/// ```
+/// use vti::problem::dag::simulate::{SimulationSettings, simulate};
+/// use vti::problem::dag::{GraphPrior, LinearEvidence, Rules, Sem, StructurePrior, enumerate};
+/// let settings = SimulationSettings { nodes: 3, rows: 200, sem: Sem::Linear {}, ..SimulationSettings::default() };
+/// let evidence = LinearEvidence::new(&simulate(&settings)?.table, 1.0, 1.0)?;
+/// let prior = StructurePrior::new(GraphPrior::Graphs, 0.0, Rules::default().compile(3)?)?;
+/// let exact = enumerate(&prior, |node, parents| evidence.log_evidence(node, parents))?;
+/// assert_eq!(exact.graphs.len(), 25);
+/// assert!((exact.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn enumerate(prior: &StructurePrior, log_evidence: impl Fn(usize, u64) -> f64) -> Result<Enumeration, GraphError> {
+    let nodes = prior.rules().nodes();
+    let graphs: Vec<Graph> = all_dags(nodes)?.into_iter().filter(|graph| prior.rules().allow(graph)).collect();
+    let local: Vec<Vec<f64>> = (0..nodes)
+        .map(|node| {
+            let allowed = |parents: u64| prior.rules().allows(node, parents);
+            let of = |parents| if allowed(parents) { log_evidence(node, parents) } else { f64::NEG_INFINITY };
+            (0..1 << nodes).map(of).collect()
+        })
+        .collect();
+    let log_joint = |graph: &Graph| {
+        let log_evidence: f64 = (0..nodes).map(|node| local[node][graph.parents(node) as usize]).sum();
+        log_evidence + prior.log_graph(graph)
+    };
+    let log_joint: Vec<f64> = graphs.iter().map(log_joint).collect();
+    let log_evidence = log_sum_exp(&log_joint);
+    let probabilities: Vec<f64> = log_joint.iter().map(|log| (log - log_evidence).exp()).collect();
+    let mut edges = vec![0.0; nodes * nodes];
+    for (graph, probability) in graphs.iter().zip(&probabilities) {
+        graph.edges().for_each(|(from, to)| edges[from * nodes + to] += probability);
+    }
+    Ok(Enumeration { graphs, probabilities, edges, log_evidence })
+}
+
+/// Log evidences of nodes given their parents where nodes are weighted sums of their parents with N(0, s²) weights, plus
+/// N(0, σ²) noise: x_j ~ N(0, σ²I + s² X_π X_πᵀ).
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearEvidence {
+    nodes: usize,
+    rows: f64,
+    /// Products of all pairs of columns, row-major.
+    products: Vec<f64>,
+    sigma: f64,
+    scale: f64,
+}
+
+impl LinearEvidence {
+    /// With noise σ and weights of prior standard deviation s.
+    pub fn new(table: &Table, sigma: f64, scale: f64) -> Result<Self, SettingError> {
+        let positive =
+            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        positive("sigma", sigma)?;
+        positive("weight_scale", scale)?;
+        let nodes = table.columns.len();
+        let pairs = table.columns.iter().flat_map(|a| table.columns.iter().map(move |b| dot(a, b)));
+        let rows = table.columns.first().map_or(0, Vec::len) as f64;
+        Ok(Self { nodes, rows, products: pairs.collect(), sigma, scale })
+    }
+
+    /// log N(x_j; 0, σ²I + s² X_π X_πᵀ) through the k × k matrix `M = X_πᵀX_π + (σ²/s²) I = C Cᵀ` of k parents:
+    ///
+    /// −½ n log 2πσ² − Σ log C_ii + k log(σ/s) − (x_jᵀx_j − |C⁻¹ X_πᵀx_j|²) / 2σ².
+    ///
+    /// Not a number for a node that does not exist, or where rounding leaves M without a decomposition.
+    pub fn log_evidence(&self, node: usize, parents: u64) -> f64 {
+        let parents: Vec<usize> = nodes_of(parents).collect();
+        if parents.iter().chain([&node]).any(|&node| node >= self.nodes) {
+            return f64::NAN;
+        }
+        let of = |a: usize, b: usize| self.products[a * self.nodes + b];
+        let (variance, ratio) = (self.sigma * self.sigma, self.sigma / self.scale);
+        let mut matrix = Vec::with_capacity(packed_len(parents.len()));
+        for (place, &a) in parents.iter().enumerate() {
+            matrix.extend(parents[..=place].iter().map(|&b| of(a, b) + if a == b { ratio * ratio } else { 0.0 }));
+        }
+        if cholesky(&mut matrix, parents.len()).is_err() {
+            return f64::NAN;
+        }
+        let mut solved: Vec<f64> = parents.iter().map(|&parent| of(parent, node)).collect();
+        solve(&matrix, &mut solved);
+        let residual = of(node, node) - dot(&solved, &solved);
+        -0.5 * self.rows * (std::f64::consts::TAU * variance).ln() - log_diagonal(&matrix, parents.len())
+            + parents.len() as f64 * ratio.ln()
+            - 0.5 * residual / variance
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::problem::dag::simulate::{SimulationSettings, simulate};
+    use crate::problem::dag::{GraphPrior, Rules, Sem};
+
+    fn table(nodes: usize, rows: usize) -> Table {
+        let settings =
+            SimulationSettings { nodes, rows, sem: Sem::Linear {}, edge_probability: 0.8, ..Default::default() };
+        simulate(&settings).unwrap().table
+    }
+
+    /// log N(x; 0, V) from the n × n covariance itself, by Gauss's elimination.
+    fn dense(table: &Table, node: usize, parents: &[usize], sigma: f64, scale: f64) -> f64 {
+        let n = table.columns[0].len();
+        let covariance = |a: usize, b: usize| {
+            let shared: f64 = parents.iter().map(|&p| table.columns[p][a] * table.columns[p][b]).sum();
+            scale * scale * shared + if a == b { sigma * sigma } else { 0.0 }
+        };
+        let mut rows: Vec<Vec<f64>> = (0..n).map(|a| (0..n).map(|b| covariance(a, b)).collect()).collect();
+        let mut x = table.columns[node].clone();
+        let (mut log_determinant, mut form) = (0.0, 0.0);
+        for k in 0..n {
+            let (pivot, head) = (rows[k].clone(), x[k]);
+            log_determinant += pivot[k].ln();
+            form += head * head / pivot[k];
+            for i in k + 1..n {
+                let factor = rows[i][k] / pivot[k];
+                rows[i].iter_mut().zip(&pivot).for_each(|(r, p)| *r -= factor * p);
+                x[i] -= factor * head;
+            }
+        }
+        -0.5 * (n as f64 * std::f64::consts::TAU.ln() + log_determinant + form)
+    }
+
+    #[test]
+    fn evidences_are_those_of_the_whole_covariance() {
+        let table = table(5, 30);
+        for (sigma, scale) in [(1.0, 1.0), (0.4, 2.5)] {
+            let evidence = LinearEvidence::new(&table, sigma, scale).unwrap();
+            for node in 0..5 {
+                for parents in (0..32).filter(|parents| parents >> node & 1 == 0) {
+                    let expected = dense(&table, node, &nodes_of(parents).collect::<Vec<_>>(), sigma, scale);
+                    let found = evidence.log_evidence(node, parents);
+                    assert!((found - expected).abs() < 1e-9, "{node} {parents:b}: {found} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn evidence_of_one_parent_is_an_integral_over_its_weight() {
+        let (table, sigma, scale) = (table(2, 12), 0.8, 1.5);
+        let normal = |x: f64, sd: f64| -0.5 * (x / sd).powi(2) - sd.ln() - 0.5 * std::f64::consts::TAU.ln();
+        let (x, y) = (&table.columns[0], &table.columns[1]);
+        // A sum over an even grid is exact to rounding for a function that vanishes at both ends.
+        let step = 0.002;
+        let logs: Vec<f64> = (-5000..=5000)
+            .map(|point| {
+                let weight = step * f64::from(point);
+                normal(weight, scale) + x.iter().zip(y).map(|(x, y)| normal(y - weight * x, sigma)).sum::<f64>()
+            })
+            .collect();
+        let expected = log_sum_exp(&logs) + step.ln();
+        let found = LinearEvidence::new(&table, sigma, scale).unwrap().log_evidence(1, 0b01);
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
+
+    #[test]
+    fn posteriors_follow_bayes_rule_graph_by_graph() {
+        let evidence = LinearEvidence::new(&table(3, 40), 1.0, 1.0).unwrap();
+        let rules = Rules { forbidden: vec![[2, 0]], ..Rules::default() }.compile(3).unwrap();
+        for kind in [GraphPrior::Orders, GraphPrior::Graphs] {
+            let prior = StructurePrior::new(kind, 0.4, rules.clone()).unwrap();
+            let exact = enumerate(&prior, |node, parents| evidence.log_evidence(node, parents)).unwrap();
+            let log_joint = |graph: &Graph| {
+                prior.log_graph(graph) + (0..3).map(|j| evidence.log_evidence(j, graph.parents(j))).sum::<f64>()
+            };
+            let total: f64 = exact.graphs.iter().map(|graph| (log_joint(graph) - exact.log_evidence).exp()).sum();
+            assert!((total - 1.0).abs() < 1e-12);
+            for (graph, &probability) in exact.graphs.iter().zip(&exact.probabilities) {
+                assert!((probability.ln() - log_joint(graph) + exact.log_evidence).abs() < 1e-9);
+                assert!(!graph.has(2, 0));
+            }
+            for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))) {
+                let with = exact.graphs.iter().zip(&exact.probabilities).filter(|(graph, _)| graph.has(from, to));
+                let expected: f64 = with.map(|(_, probability)| probability).sum();
+                assert!((exact.edges[from * 3 + to] - expected).abs() < 1e-12);
+            }
+            let ranked: Vec<f64> = exact.ranking().into_iter().map(|place| exact.probabilities[place]).collect();
+            assert!(ranked.windows(2).all(|pair| pair[0] >= pair[1]));
+        }
+    }
+
+    #[test]
+    fn without_data_the_posterior_is_the_prior() {
+        let prior = StructurePrior::new(GraphPrior::Orders, 0.7, Rules::default().compile(4).unwrap()).unwrap();
+        let exact = enumerate(&prior, |_, _| 0.0).unwrap();
+        assert!(exact.log_evidence.abs() < 1e-11);
+        let expected = prior.edge_probabilities().unwrap();
+        assert!(exact.edges.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-11));
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        let table = table(3, 10);
+        assert_eq!(LinearEvidence::new(&table, 0.0, 1.0).unwrap_err().what, "sigma");
+        assert_eq!(LinearEvidence::new(&table, 1.0, f64::NAN).unwrap_err().what, "weight_scale");
+        let evidence = LinearEvidence::new(&table, 1.0, 1.0).unwrap();
+        assert!(evidence.log_evidence(3, 0).is_nan() && evidence.log_evidence(0, 8).is_nan());
+        let prior = StructurePrior::new(GraphPrior::Orders, 0.0, Rules::default().compile(6).unwrap()).unwrap();
+        let error = enumerate(&prior, |_, _| 0.0).unwrap_err();
+        assert_eq!(error, GraphError::TooManyNodes { nodes: 6, most: 5 });
+    }
+}

@@ -1,0 +1,457 @@
+//! The likelihood of a node of a non-linear structural equation model, and its gradient (paper, equation
+//! apdxmlpdagmapping): `x_j ~ N(W² relu(W¹ x_pa + b¹) + b², σ_j²)`.
+//!
+//! Rows of data are walked in blocks that stay in the nearest cache, with the hidden units of a block but never those of
+//! all rows. In a block two register kernels follow one another:
+//!
+//! * forward: a group of hidden units × a few vectors of rows stay in registers while the inputs pass by;
+//! * backward: a group of hidden units × a few inputs stay in registers while the rows of the block pass by. They are the
+//!   lane-wise sums of the gradient, summed over lanes once per panel, in double precision.
+//!
+//! Only the columns of a node's parents are ever read. Hidden biases are the weights of one more input that is always 1.
+
+use std::f64::consts::TAU;
+
+use crate::engine::Real;
+use crate::engine::cpu::CpuBuffer;
+use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
+
+/// Columns are filled up with zeros to a multiple of this many rows: as many as any kernel takes at a time.
+const FILL: usize = 64;
+
+/// Rows whose sums are taken in the working precision; sums of panels are in double precision.
+const PANEL: usize = 1024;
+
+/// Bytes that the hidden units of a block of rows may take: half of a small first-level cache.
+const BLOCK_BYTES: usize = 16 << 10;
+
+/// The most lanes a vector has.
+const MOST_LANES: usize = 16;
+
+/// Likelihoods of the nodes of a non-linear structural equation model with one hidden layer, given their parents.
+///
+/// The parameters of a node, in order: σ where it is unknown; and, if it has parents, hidden biases b¹ (with biases),
+/// output weights W², the output bias b² (with biases), and for each parent, ascending, its column of W¹.
+///
+/// ```
+/// use vti::problem::dag::MlpLikelihood;
+/// // x₁ = 2 relu(x₀), without any noise, seen with σ = 1.
+/// let columns = [vec![-1.0, 0.5, 3.0], vec![0.0, 1.0, 6.0]];
+/// let likelihood = MlpLikelihood::<f64>::new(&columns, 1, false, Some(1.0));
+/// let (w2, w1) = (2.0, 1.0);
+/// let mut gradient = [0.0; 2];
+/// let value = likelihood.node(&mut likelihood.scratch(), 1, 0b01, &[w2, w1], &mut gradient);
+/// assert!((value + 1.5 * std::f64::consts::TAU.ln()).abs() < 1e-12);
+/// assert_eq!(gradient, [0.0, 0.0]);
+/// ```
+#[derive(Debug)]
+pub struct MlpLikelihood<T> {
+    hidden: usize,
+    bias: bool,
+    sigma: Option<f64>,
+    rows: usize,
+    /// Distance between columns.
+    stride: usize,
+    /// A column of ones (with biases; else of zeros), and those of the nodes.
+    columns: CpuBuffer<T>,
+    /// Σ x² of each node.
+    squares: Vec<f64>,
+    /// Hidden units per register block, and how many there are when groups are full.
+    group: usize,
+    full: usize,
+    /// Rows per block.
+    block: usize,
+    instructions: Instructions,
+}
+
+/// Memory that evaluations need: one for each thread, for any number of evaluations.
+#[derive(Debug)]
+pub struct Scratch<T> {
+    /// Places of the inputs' columns.
+    inputs: Vec<usize>,
+    /// W¹ by inputs, then W²: full groups of hidden units, padded with zeros.
+    weights: Vec<T>,
+    /// Hidden units × rows of the block; in the backward pass ∂/∂(pre-activation).
+    units: CpuBuffer<T>,
+    /// Mean less observation, for the rows of the block.
+    errors: CpuBuffer<T>,
+    /// Lane-wise sums, and over lanes: inputs × hidden units, hidden units, error², error.
+    lanes: CpuBuffer<T>,
+    sums: Vec<f64>,
+}
+
+impl<T: Real> MlpLikelihood<T> {
+    /// For data by columns, all of one length, `hidden` ≥ 1 units, and a known or unknown standard deviation.
+    pub fn new(columns: &[Vec<f64>], hidden: usize, bias: bool, sigma: Option<f64>) -> Self {
+        let hidden = hidden.max(1);
+        let rows = columns.first().map_or(0, Vec::len);
+        let stride = rows.next_multiple_of(FILL);
+        let mut data = CpuBuffer::zeros((columns.len() + 1) * stride);
+        if bias {
+            data[..rows].fill(T::ONE);
+        }
+        for (to, column) in data.chunks_mut(stride.max(1)).skip(1).zip(columns) {
+            to.iter_mut().zip(column).for_each(|(to, &x)| *to = T::from_f64(x));
+        }
+        let (fives, fours) = (hidden.next_multiple_of(5), hidden.next_multiple_of(4));
+        let (group, full) = if fives <= fours { (5, fives) } else { (4, fours) };
+        let mut block = PANEL;
+        while block > FILL && block * full * size_of::<T>() > BLOCK_BYTES {
+            block /= 2;
+        }
+        let squares = columns.iter().map(|column| column.iter().map(|x| x * x).sum()).collect();
+        let instructions = Instructions::detect();
+        Self { hidden, bias, sigma, rows, stride, columns: data, squares, group, full, block, instructions }
+    }
+
+    /// The same restricted to other instructions, if this machine has them: what tests compare with one another.
+    pub fn with_instructions(mut self, instructions: Instructions) -> Self {
+        if Instructions::available().contains(&instructions) {
+            self.instructions = instructions;
+        }
+        self
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.squares.len()
+    }
+
+    /// Number of parameters of a node with so many parents.
+    pub fn dim(&self, parents: usize) -> usize {
+        let of_mean = if parents > 0 { (parents + 1) * self.hidden + self.biases() } else { 0 };
+        usize::from(self.sigma.is_none()) + of_mean
+    }
+
+    fn biases(&self) -> usize {
+        if self.bias { self.hidden + 1 } else { 0 }
+    }
+
+    /// Memory for evaluations.
+    pub fn scratch(&self) -> Scratch<T> {
+        let inputs = self.nodes() + 1;
+        let sums = (inputs + 1) * self.full + 2;
+        Scratch {
+            inputs: Vec::with_capacity(inputs),
+            weights: vec![T::ZERO; (inputs + 1) * self.full],
+            units: CpuBuffer::zeros(self.full * self.block),
+            errors: CpuBuffer::zeros(self.block),
+            lanes: CpuBuffer::zeros(sums * MOST_LANES),
+            sums: vec![0.0; sums],
+        }
+    }
+
+    /// `log p(x_j | x_pa, θ_j, σ_j)` of all rows, and its gradient with respect to the parameters; bit i of `parents` says
+    /// that node i is one. Not finite where a parameter is not.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node or parent, or if the numbers of parameters or of the gradient's places are not
+    /// [`MlpLikelihood::dim`].
+    pub fn node(
+        &self,
+        scratch: &mut Scratch<T>,
+        node: usize,
+        parents: u64,
+        theta: &[f64],
+        gradient: &mut [f64],
+    ) -> f64 {
+        let dim = self.dim(parents.count_ones() as usize);
+        assert!(theta.len() == dim && gradient.len() == dim, "{dim} parameters");
+        if !theta.iter().all(|x| x.is_finite()) {
+            gradient.fill(f64::NAN);
+            return f64::NAN;
+        }
+        let unknown = usize::from(self.sigma.is_none());
+        let sigma = self.sigma.unwrap_or_else(|| theta[0]);
+        let precision = sigma.powi(-2);
+        let squares = if parents == 0 {
+            self.squares[node]
+        } else {
+            self.mean(scratch, node, parents, &theta[unknown..]);
+            self.pull_back(scratch, &theta[unknown..], precision, &mut gradient[unknown..]);
+            scratch.sums[scratch.sums.len() - 2]
+        };
+        let n = self.rows as f64;
+        if unknown == 1 {
+            gradient[0] = (squares * precision - n) / sigma;
+        }
+        -0.5 * (squares * precision + n * TAU.ln()) - n * sigma.ln()
+    }
+
+    /// All sums for the parameters of a mean.
+    fn mean(&self, scratch: &mut Scratch<T>, node: usize, parents: u64, theta: &[f64]) {
+        let Scratch { inputs, weights, units, errors, lanes, sums } = scratch;
+        inputs.clear();
+        inputs.extend(self.bias.then_some(0));
+        inputs.extend((0..self.nodes()).filter(|i| parents >> i & 1 == 1).map(|i| (i + 1) * self.stride));
+        let (hidden, full) = (self.hidden, self.full);
+        let count = inputs.len();
+        weights.clear();
+        weights.resize((count + 1) * full, T::ZERO);
+        let (first, second) = weights.split_at_mut(count * full);
+        let (hidden_biases, rest) = theta.split_at(if self.bias { hidden } else { 0 });
+        let (output, rest) = rest.split_at(hidden);
+        let (output_bias, columns) = rest.split_at(usize::from(self.bias));
+        let columns = hidden_biases.chunks_exact(hidden).chain(columns.chunks_exact(hidden)).chain([output]);
+        for (to, from) in first.chunks_exact_mut(full).chain([second]).zip(columns) {
+            to.iter_mut().zip(from).for_each(|(to, &x)| *to = T::from_f64(x));
+        }
+        sums.clear();
+        sums.resize((count + 1) * full + 2, 0.0);
+        self.instructions.run(Walk {
+            data: &self.columns,
+            rows: self.rows,
+            block: self.block,
+            group: self.group,
+            full,
+            response: (node + 1) * self.stride,
+            inputs,
+            weights,
+            output_bias: T::from_f64(output_bias.first().copied().unwrap_or(0.0)),
+            units,
+            errors,
+            lanes,
+            sums,
+        });
+    }
+
+    /// From sums to the gradient.
+    fn pull_back(&self, scratch: &Scratch<T>, theta: &[f64], precision: f64, gradient: &mut [f64]) {
+        let (hidden, full) = (self.hidden, self.full);
+        let sums = &scratch.sums;
+        let before = if self.bias { hidden } else { 0 };
+        let output = &theta[before..][..hidden];
+        let (hidden_biases, rest) = gradient.split_at_mut(before);
+        let (by_output, rest) = rest.split_at_mut(hidden);
+        let (by_output_bias, columns) = rest.split_at_mut(usize::from(self.bias));
+        let columns = hidden_biases.chunks_exact_mut(hidden).chain(columns.chunks_exact_mut(hidden));
+        for (to, sums) in columns.zip(sums.chunks_exact(full)) {
+            to.iter_mut().zip(output).zip(sums).for_each(|((to, w2), sum)| *to = -precision * w2 * sum);
+        }
+        let by_units = &sums[scratch.inputs.len() * full..];
+        by_output.iter_mut().zip(by_units).for_each(|(to, sum)| *to = -precision * sum);
+        by_output_bias.iter_mut().zip(sums.last()).for_each(|(to, sum)| *to = -precision * sum);
+    }
+}
+
+/// All rows of one node: leaves the sums that value and gradient are made of.
+struct Walk<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    block: usize,
+    group: usize,
+    full: usize,
+    /// Where the column of the node begins, and those of its inputs.
+    response: usize,
+    inputs: &'a [usize],
+    weights: &'a [T],
+    output_bias: T,
+    units: &'a mut [T],
+    errors: &'a mut [T],
+    lanes: &'a mut [T],
+    sums: &'a mut [f64],
+}
+
+impl<T: Real> Kernel<T> for Walk<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<T>>(mut self) {
+        match (self.group, V::ABREAST) {
+            (5, 4) => self.panels::<V, 5, 4>(),
+            (5, _) => self.panels::<V, 5, 2>(),
+            (_, 4) => self.panels::<V, 4, 4>(),
+            _ => self.panels::<V, 4, 2>(),
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+impl<T: Real> Walk<'_, T> {
+    /// Panel by panel and block by block, with `M` hidden units × `N` vectors (of rows, or for inputs) in registers.
+    #[inline(always)]
+    fn panels<V: Vector<T>, const M: usize, const N: usize>(&mut self) {
+        for panel in (0..self.rows).step_by(PANEL) {
+            let end = self.rows.min(panel + PANEL);
+            self.lanes[..self.sums.len() * V::LANES].fill(T::ZERO);
+            for start in (panel..end).step_by(self.block) {
+                let count = self.block.min(end - start);
+                // SAFETY: `V`'s instructions are enabled here; the block lies within the filled-up columns, which are
+                // the only ones `inputs` and `response` point to, and buffers were made for blocks and groups this size.
+                unsafe {
+                    self.forward::<V, M, N>(start, count);
+                    for group in 0..self.full / M {
+                        self.backward::<V, M, N>(group * M, start, count);
+                    }
+                }
+            }
+            for (sum, lanes) in self.sums.iter_mut().zip(self.lanes.chunks_exact(V::LANES)) {
+                *sum += lanes.iter().map(|x| x.to_f64()).sum::<f64>();
+            }
+        }
+    }
+
+    /// Hidden units and errors of a block.
+    #[inline(always)]
+    unsafe fn forward<V: Vector<T>, const M: usize, const N: usize>(&mut self, start: usize, count: usize) {
+        let data = self.data.as_ptr();
+        let first = self.weights.as_ptr();
+        // SAFETY: the caller vouches for the instructions and for `count` rows, filled up, from `start` on.
+        unsafe {
+            let second = first.add(self.inputs.len() * self.full);
+            let lanes = self.lanes.as_mut_ptr().add((self.sums.len() - 2) * V::LANES);
+            let (mut squares, mut total) = (V::load(lanes), V::load(lanes.add(V::LANES)));
+            for row in (0..count).step_by(N * V::LANES) {
+                let response = data.add(self.response + start + row);
+                let mut errors = [V::splat(self.output_bias); N];
+                for (n, error) in errors.iter_mut().enumerate() {
+                    *error = V::load(response.add(n * V::LANES)).mul_add(V::splat(-T::ONE), *error);
+                }
+                for unit in (0..self.full).step_by(M) {
+                    let mut sums = [[V::splat(T::ZERO); N]; M];
+                    let mut weight = first.add(unit);
+                    for &input in self.inputs {
+                        let column = data.add(input + start + row);
+                        let mut x = [V::splat(T::ZERO); N];
+                        for (n, x) in x.iter_mut().enumerate() {
+                            *x = V::load(column.add(n * V::LANES));
+                        }
+                        for (m, sums) in sums.iter_mut().enumerate() {
+                            let weight = V::splat(*weight.add(m));
+                            for (sum, &x) in sums.iter_mut().zip(&x) {
+                                *sum = weight.mul_add(x, *sum);
+                            }
+                        }
+                        weight = weight.add(self.full);
+                    }
+                    for (m, sums) in sums.iter().enumerate() {
+                        let weight = V::splat(*second.add(unit + m));
+                        let to = self.units.as_mut_ptr().add((unit + m) * self.block + row);
+                        for (n, sum) in sums.iter().enumerate() {
+                            let value = sum.relu();
+                            value.store(to.add(n * V::LANES));
+                            errors[n] = weight.mul_add(value, errors[n]);
+                        }
+                    }
+                }
+                let to = self.errors.as_mut_ptr().add(row);
+                for (n, error) in errors.iter().enumerate() {
+                    error.store(to.add(n * V::LANES));
+                }
+                // Rows beyond the last one have no errors, whatever the biases make of them.
+                for beyond in count.min(row + N * V::LANES)..row + N * V::LANES {
+                    *self.errors.as_mut_ptr().add(beyond) = T::ZERO;
+                }
+                for n in 0..N {
+                    let error = V::load(to.add(n * V::LANES));
+                    squares = error.mul_add(error, squares);
+                    total = total.add(error);
+                }
+            }
+            squares.store(lanes);
+            total.store(lanes.add(V::LANES));
+        }
+    }
+
+    /// Sums for the weights of a group of hidden units, over the rows of a block.
+    #[inline(always)]
+    unsafe fn backward<V: Vector<T>, const M: usize, const N: usize>(
+        &mut self,
+        unit: usize,
+        start: usize,
+        count: usize,
+    ) {
+        let mut first = 0;
+        // SAFETY: passed on from the caller.
+        unsafe {
+            while first < self.inputs.len() {
+                let left = (self.inputs.len() - first).min(N);
+                let at = Place { unit, first, start, count };
+                match (left, first == 0) {
+                    (4, true) => self.products::<V, M, 4, true>(at),
+                    (4, false) => self.products::<V, M, 4, false>(at),
+                    (3, true) => self.products::<V, M, 3, true>(at),
+                    (3, false) => self.products::<V, M, 3, false>(at),
+                    (2, true) => self.products::<V, M, 2, true>(at),
+                    (2, false) => self.products::<V, M, 2, false>(at),
+                    (_, true) => self.products::<V, M, 1, true>(at),
+                    (_, false) => self.products::<V, M, 1, false>(at),
+                }
+                first += left;
+            }
+        }
+    }
+
+    /// `Σ error · [unit > 0] · input` for `M` hidden units × `P` inputs. The first time also `Σ error · unit`; what is left in
+    /// place of the units is `error · [unit > 0]`.
+    #[inline(always)]
+    unsafe fn products<V: Vector<T>, const M: usize, const P: usize, const FIRST: bool>(&mut self, at: Place) {
+        let Place { unit, first, start, count } = at;
+        // SAFETY: passed on from the caller.
+        unsafe {
+            let mut columns = [self.data.as_ptr(); P];
+            for (column, &input) in columns.iter_mut().zip(&self.inputs[first..]) {
+                *column = column.add(input + start);
+            }
+            let lanes = self.lanes.as_mut_ptr();
+            let place = |p: usize, m: usize| ((first + p) * self.full + unit + m) * V::LANES;
+            let mut sums = [[V::splat(T::ZERO); P]; M];
+            for (m, sums) in sums.iter_mut().enumerate() {
+                for (p, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::load(lanes.add(place(p, m)));
+                }
+            }
+            let by_units = lanes.add((self.inputs.len() * self.full + unit) * V::LANES);
+            let mut outputs = [V::splat(T::ZERO); M];
+            if FIRST {
+                for (m, output) in outputs.iter_mut().enumerate() {
+                    *output = V::load(by_units.add(m * V::LANES));
+                }
+            }
+            let units = self.units.as_mut_ptr().add(unit * self.block);
+            let errors = self.errors.as_ptr();
+            for row in (0..count).step_by(V::LANES) {
+                let mut x = [V::splat(T::ZERO); P];
+                for (x, column) in x.iter_mut().zip(&columns) {
+                    *x = V::load(column.add(row));
+                }
+                let error = if FIRST { V::load(errors.add(row)) } else { x[0] };
+                for (m, sums) in sums.iter_mut().enumerate() {
+                    let at = units.add(m * self.block + row);
+                    let mut value = V::load(at);
+                    if FIRST {
+                        outputs[m] = error.mul_add(value, outputs[m]);
+                        value = error.gated(value);
+                        value.store(at);
+                    }
+                    for (sum, &x) in sums.iter_mut().zip(&x) {
+                        *sum = value.mul_add(x, *sum);
+                    }
+                }
+            }
+            for (m, sums) in sums.iter().enumerate() {
+                for (p, sum) in sums.iter().enumerate() {
+                    sum.store(lanes.add(place(p, m)));
+                }
+            }
+            if FIRST {
+                for (m, output) in outputs.iter().enumerate() {
+                    output.store(by_units.add(m * V::LANES));
+                }
+            }
+        }
+    }
+}
+
+/// A group of hidden units, the first of a few inputs, and the rows of a block.
+#[derive(Clone, Copy)]
+struct Place {
+    unit: usize,
+    first: usize,
+    start: usize,
+    count: usize,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,322 @@
+//! Which graph, and which structural equations along it?
+
+use std::sync::Mutex;
+
+use super::linear::Linear;
+use super::{DagSettings, GraphPrior, MlpLikelihood, Noise, RulesError, Scratch, Sem, StructurePrior, Table};
+use crate::graph::Graph;
+use crate::optimise::SettingError;
+use crate::problem::{Constraint, Constraints, DensityError, Factors, Frame, Problem, Topology};
+use crate::space::{Blocks, Dags, EdgeRules, ModelSpace, NodeParameters, SpaceError};
+
+/// Structural equations over all graphs of some nodes (paper, appendix mlpdagdescription).
+///
+/// Given the graph, each node has a density of its own, given its parents:
+///
+/// ```text
+/// log η(θ_m | m) = Σ_j log N(x_j; f_j(x_pa(j); θ_j), σ_j²) + log N(θ_j; 0, s²).
+/// ```
+///
+/// Parameters of a node, in order: σ_j (unknown noise only); where it has a parent, for [`Sem::Mlp`], hidden biases, output
+/// weights and output bias; and for each parent, ascending, its weight or its column of W¹. A node without parents has mean 0.
+///
+/// ```
+/// use vti::problem::Problem;
+/// use vti::problem::dag::{Dag, DagSettings, Noise, Sem, Table};
+/// let table = Table { names: vec!["a".into(), "b".into()], columns: vec![vec![1.0, -1.0], vec![2.0, -2.1]] };
+/// let settings = DagSettings { sem: Sem::Linear {}, noise: Noise::Known { sigma: 1.0 }, ..DagSettings::default() };
+/// let problem = Dag::new(table, settings)?;
+/// assert_eq!(problem.parameter_names(), ["b→a", "a→b"]);
+/// # Ok::<(), vti::problem::dag::DagError>(())
+/// ```
+#[derive(Debug)]
+pub struct Dag {
+    table: Table,
+    settings: DagSettings,
+    space: Dags,
+    prior: StructurePrior,
+    constraints: Option<Constraints>,
+    likelihood: Likelihood,
+}
+
+/// How the likelihood of a node is computed.
+#[derive(Debug)]
+enum Likelihood {
+    Linear(Linear),
+    Mlp(Pool),
+}
+
+/// The kernel, with memory for as many threads as there are.
+#[derive(Debug)]
+struct Pool {
+    kernel: MlpLikelihood<f32>,
+    scratch: Mutex<Vec<Scratch<f32>>>,
+}
+
+impl Pool {
+    fn node(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        let lock = || self.scratch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut scratch = lock().pop().unwrap_or_else(|| self.kernel.scratch());
+        let value = self.kernel.node(&mut scratch, node, parents, theta, gradient);
+        lock().push(scratch);
+        value
+    }
+}
+
+/// Data or settings that make no problem.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DagError {
+    /// Rules that contradict themselves or the nodes.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// A setting out of its range.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// Nodes that make no space.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// Columns that are not equally long, or none.
+    #[error("column {column} has {found} rows, but the first has {rows}")]
+    Rows {
+        /// Which column, counted from 0.
+        column: usize,
+        /// Its rows.
+        found: usize,
+        /// Rows of the first column.
+        rows: usize,
+    },
+    /// A number that is not finite.
+    #[error("row {row} of column {column} is not a finite number")]
+    NotFinite {
+        /// Which column, counted from 0.
+        column: usize,
+        /// Which row, counted from 0.
+        row: usize,
+    },
+}
+
+impl Dag {
+    /// Checks the data and the settings.
+    pub fn new(table: Table, settings: DagSettings) -> Result<Self, DagError> {
+        let positive =
+            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        positive("weight_scale", settings.weight_scale)?;
+        let sigma = match settings.noise {
+            Noise::Known { sigma } => {
+                positive("sigma", sigma)?;
+                Some(sigma)
+            }
+            Noise::Unknown {} => None,
+        };
+        check_columns(&table)?;
+        let nodes = table.columns.len();
+        let counts = node_parameters(&settings)?;
+        let rules = settings.rules.compile(nodes)?;
+        let edge_rules = EdgeRules {
+            required: (0..nodes).map(|node| rules.required(node)).collect(),
+            allowed: (0..nodes).map(|node| rules.allowed(node)).collect(),
+            max_parents: rules.max_parents(),
+        };
+        let space = Dags::with_parameters(nodes, counts)?.with_names(table.names.clone())?.with_rules(edge_rules)?;
+        let prior = StructurePrior::new(settings.prior, settings.edge_penalty, rules)?;
+        let likelihood = match settings.sem {
+            Sem::Linear {} => Likelihood::Linear(Linear::new(&table, sigma, settings.weight_scale)),
+            Sem::Mlp { hidden, bias } => Likelihood::Mlp(Pool {
+                kernel: MlpLikelihood::new(&table.columns, hidden, bias, sigma),
+                scratch: Mutex::default(),
+            }),
+        };
+        let constraints = match sigma {
+            Some(_) => None,
+            None => Some(positive_noise(&space)?),
+        };
+        Ok(Self { table, settings, space, prior, constraints, likelihood })
+    }
+
+    /// The data.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// What is assumed.
+    pub fn settings(&self) -> &DagSettings {
+        &self.settings
+    }
+
+    /// The prior over graphs.
+    pub fn prior(&self) -> &StructurePrior {
+        &self.prior
+    }
+
+    /// The graph of a word.
+    pub fn graph(&self, word: &[u16]) -> Option<Graph> {
+        let mut parents = vec![0; self.space.nodes()];
+        self.space.parents(word, &mut parents);
+        Graph::from_parents(parents).ok()
+    }
+
+    /// `log p(θ_j)` of a node with σ and weights, added to a density and its gradient.
+    fn add_prior(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        let unknown = usize::from(self.constraints.is_some());
+        let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
+        let mut log_prior = 0.0;
+        if let (Some(sigma), Some(gradient)) = (theta.first().filter(|_| unknown == 1), gradient.first_mut()) {
+            // log σ ~ N(0, 1).
+            let u = sigma.ln();
+            log_prior -= u + 0.5 * u * u + half_log_tau;
+            *gradient -= (1.0 + u) / sigma;
+        }
+        let scale = self.settings.weight_scale;
+        for (w, gradient) in theta.iter().zip(gradient).skip(unknown) {
+            log_prior -= 0.5 * (w / scale).powi(2) + scale.ln() + half_log_tau;
+            *gradient -= w / (scale * scale);
+        }
+        log_prior
+    }
+}
+
+/// At least two rows of finite numbers in columns of one length.
+fn check_columns(table: &Table) -> Result<(), DagError> {
+    let rows = table.columns.first().map_or(0, Vec::len);
+    for (column, numbers) in table.columns.iter().enumerate() {
+        if numbers.len() != rows {
+            return Err(DagError::Rows { column, found: numbers.len(), rows });
+        }
+        if let Some(row) = numbers.iter().position(|x| !x.is_finite()) {
+            return Err(DagError::NotFinite { column, row });
+        }
+    }
+    Ok(())
+}
+
+/// How many parameters nodes have.
+fn node_parameters(settings: &DagSettings) -> Result<NodeParameters, SettingError> {
+    let always = usize::from(matches!(settings.noise, Noise::Unknown {}));
+    Ok(match settings.sem {
+        Sem::Linear {} => NodeParameters { always, with_parents: 0, per_edge: 1 },
+        Sem::Mlp { hidden, bias } => {
+            SettingError::check("hidden", hidden as f64, (1..=1 << 12).contains(&hidden), "from 1 to 4096")?;
+            let biases = if bias { hidden + 1 } else { 0 };
+            NodeParameters { always, with_parents: hidden + biases, per_edge: hidden }
+        }
+    })
+}
+
+/// σ of each node is positive, everything else any number.
+fn positive_noise(space: &Dags) -> Result<Constraints, SpaceError> {
+    let width = Blocks::width(space);
+    let constraint = |place: usize| if place % width == 0 { Constraint::Positive } else { Constraint::Real };
+    let list = (0..space.max_dim()).map(constraint).collect();
+    // The space has no more coordinates than a list can cover.
+    Constraints::new(list).map_err(|_| SpaceError::TooLarge {
+        what: "coordinates",
+        found: space.max_dim(),
+        max: u32::MAX as usize,
+    })
+}
+
+impl Problem for Dag {
+    type Space = Dags;
+
+    fn space(&self) -> &Dags {
+        &self.space
+    }
+
+    fn log_density(&self, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        let mut parents = vec![0; self.space.nodes()];
+        self.space.parents(model, &mut parents);
+        let (mut theta, mut gradient, mut sum) = (theta, gradient, 0.0);
+        let mut mask = vec![false; Blocks::width(&self.space)];
+        for (node, &parents) in parents.iter().enumerate() {
+            self.space.mark_block(node, parents, &mut mask);
+            let dim = mask.iter().filter(|&&active| active).count();
+            let (here, rest) = theta.split_at(dim);
+            let (gradient_here, gradient_rest) = gradient.split_at_mut(dim);
+            sum += Factors::log_density(self, node, parents, here, gradient_here)?;
+            (theta, gradient) = (rest, gradient_rest);
+        }
+        Ok(sum)
+    }
+
+    fn log_prior(&self, model: &[u16]) -> f64 {
+        self.graph(model).map_or(f64::NEG_INFINITY, |graph| self.prior.log_word(&graph))
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        self.constraints.as_ref()
+    }
+
+    fn factors(&self) -> Option<&dyn Factors> {
+        self.space.blocks().is_some().then_some(self)
+    }
+
+    fn parameter_names(&self) -> Vec<String> {
+        let names = &self.table.names;
+        let mut found = Vec::with_capacity(self.space.max_dim());
+        for (node, name) in names.iter().enumerate() {
+            found.extend(self.constraints.is_some().then(|| format!("sigma.{name}")));
+            let parents = names.iter().enumerate().filter(|&(from, _)| from != node).map(|(_, from)| from);
+            match self.settings.sem {
+                Sem::Linear {} => found.extend(parents.map(|from| format!("{from}→{name}"))),
+                Sem::Mlp { hidden, bias } => {
+                    let units = || 1..=hidden;
+                    found.extend(units().filter(|_| bias).map(|unit| format!("b1.{name}.{unit}")));
+                    found.extend(units().map(|unit| format!("w2.{name}.{unit}")));
+                    found.extend(bias.then(|| format!("b2.{name}")));
+                    let edges = parents.flat_map(|from| units().map(move |unit| format!("w1.{from}→{name}.{unit}")));
+                    found.extend(edges);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// A factor for each node, its parents being the key.
+impl Factors for Dag {
+    fn log_density(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        let likelihood = match &self.likelihood {
+            Likelihood::Linear(linear) => linear.log_likelihood(node, parents, theta, gradient),
+            Likelihood::Mlp(pool) => pool.node(node, parents, theta, gradient),
+        };
+        Ok(likelihood + self.add_prior(theta, gradient))
+    }
+
+    fn frame(&self, node: usize, parents: u64) -> Option<Frame> {
+        match &self.likelihood {
+            Likelihood::Linear(linear) => linear.frame(node, parents),
+            Likelihood::Mlp(_) => None,
+        }
+    }
+
+    /// The evidence if the posterior were what its frame says, which it is for linear equations with known noise.
+    fn guess(&self, node: usize, parents: u64) -> f64 {
+        let Some(frame) = Factors::frame(self, node, parents) else { return 0.0 };
+        let mut theta = frame.location().to_vec();
+        let mut log_jacobian = 0.0;
+        if self.constraints.is_some()
+            && let Some(first) = theta.first_mut()
+        {
+            log_jacobian = *first;
+            *first = first.exp();
+        }
+        let dim = theta.len() as f64;
+        let at_mode = Factors::log_density(self, node, parents, &theta, &mut vec![0.0; theta.len()]);
+        at_mode.unwrap_or(f64::NEG_INFINITY)
+            + log_jacobian
+            + frame.log_jacobian()
+            + 0.5 * dim * std::f64::consts::TAU.ln()
+    }
+
+    fn log_prior(&self, _: usize, parents: u64) -> f64 {
+        -self.settings.edge_penalty * f64::from(parents.count_ones())
+    }
+
+    fn topology(&self) -> Topology {
+        match self.settings.prior {
+            GraphPrior::Orders => Topology::Orders,
+            GraphPrior::Graphs => Topology::Graphs,
+        }
+    }
+}
