@@ -75,15 +75,19 @@ impl Cpdag {
         self.parents[to] |= 1 << from;
     }
 
-    /// Directs an edge that must be, if there is one left: else there would be another v-structure, or a cycle (Meek 1995,
-    /// rules 1 to 3).
+    /// Directs edges that must be, as there would be another v-structure or a cycle otherwise (Meek 1995, rules 1 to 3);
+    /// whether there were any.
     fn direct_more(&mut self, adjacent: &[u64]) -> bool {
-        let pairs = (0..self.nodes()).flat_map(|to| nodes_of(self.neighbours[to]).map(move |from| (from, to)));
-        let must = pairs.into_iter().find(|&(from, to)| self.must_direct(from, to, adjacent));
-        if let Some((from, to)) = must {
-            self.direct(from, to);
+        let mut any = false;
+        for to in 0..self.nodes() {
+            for from in nodes_of(self.neighbours[to]) {
+                if self.must_direct(from, to, adjacent) {
+                    self.direct(from, to);
+                    any = true;
+                }
+            }
         }
-        must.is_some()
+        any
     }
 
     /// Whether an undirected edge must go this way.
@@ -108,14 +112,14 @@ mod tests {
     use crate::graph::all_dags;
 
     /// What defines a class: pairs with an edge, and v-structures.
-    fn definition(graph: &Graph) -> (Vec<(usize, usize)>, Vec<(usize, usize, usize)>) {
+    fn definition(graph: &Graph) -> (Vec<[usize; 2]>, Vec<[usize; 3]>) {
         let n = graph.nodes();
         let adjacent = |a: usize, b: usize| graph.has(a, b) || graph.has(b, a);
-        let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
-        let skeleton: Vec<(usize, usize)> = pairs.clone().filter(|&(a, b)| adjacent(a, b)).collect();
-        let apart = pairs.filter(|&(a, b)| !adjacent(a, b));
-        let colliders = apart.flat_map(|(a, b)| (0..n).map(move |c| (a, c, b)));
-        (skeleton, colliders.filter(|&(a, c, b)| graph.has(a, c) && graph.has(b, c)).collect())
+        let pairs = (0..n).flat_map(|b| (0..b).map(move |a| [a, b]));
+        let skeleton = pairs.clone().filter(|&[a, b]| adjacent(a, b)).collect();
+        let apart = pairs.filter(|&[a, b]| !adjacent(a, b));
+        let colliders = apart.flat_map(|[a, b]| (0..n).map(move |c| [a, c, b]));
+        (skeleton, colliders.filter(|&[a, c, b]| graph.has(a, c) && graph.has(b, c)).collect())
     }
 
     fn law(nodes: usize, classes: usize) {

@@ -58,6 +58,9 @@ pub enum GraphError {
         /// Where it ends.
         to: usize,
     },
+    /// A density of edges that is no probability.
+    #[error("the probability of an edge must be between 0 and 1")]
+    EdgeProbability,
     /// Weights that are negative, not finite, or all zero.
     #[error("weights of graphs must be non-negative, finite and not all zero")]
     Weights,

@@ -5,7 +5,9 @@
 mod all;
 mod cpdag;
 mod error;
+pub mod metrics;
 mod orders;
+mod random;
 
 pub use all::all_dags;
 pub use cpdag::Cpdag;

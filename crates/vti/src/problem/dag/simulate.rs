@@ -60,10 +60,12 @@ const ROWS: u64 = 102;
 pub fn simulate(settings: &SimulationSettings) -> Result<Simulated, SettingError> {
     let SimulationSettings { nodes, rows, sem, edge_probability, noise, seed } = *settings;
     check(settings)?;
-    let (order, parents) = draw_graph(&mut Stream::new(seed, Purpose::Simulate, GRAPH, 0), nodes, edge_probability);
-    let equations: Vec<Equation> = (0..nodes)
-        .map(|node| Equation::draw(&mut Stream::new(seed, Purpose::Simulate, WEIGHTS, node as u64), sem, parents[node]))
-        .collect();
+    let (order, truth) = Graph::draw(&mut Stream::new(seed, Purpose::Simulate, GRAPH, 0), nodes, edge_probability);
+    let equation = |node: usize| {
+        let mut stream = Stream::new(seed, Purpose::Simulate, WEIGHTS, node as u64);
+        Equation::draw(&mut stream, sem, truth.parents(node))
+    };
+    let equations: Vec<Equation> = (0..nodes).map(equation).collect();
     let mut columns = vec![Vec::with_capacity(rows); nodes];
     let mut values = vec![0.0; nodes];
     for row in 0..rows {
@@ -74,9 +76,6 @@ pub fn simulate(settings: &SimulationSettings) -> Result<Simulated, SettingError
         columns.iter_mut().zip(&values).for_each(|(column, &value)| column.push(value));
     }
     let names = (1..=nodes).map(|number| format!("x{number}")).collect();
-    let Ok(truth) = Graph::from_parents(parents) else {
-        unreachable!("as many nodes as were checked, each with parents that stand before it");
-    };
     Ok(Simulated { table: Table { names, columns }, truth })
 }
 
@@ -89,23 +88,6 @@ fn check(settings: &SimulationSettings) -> Result<(), SettingError> {
     }
     SettingError::check("edge_probability", p, (0.0..=1.0).contains(&p), "between 0 and 1")?;
     SettingError::check("noise", noise, noise > 0.0 && noise.is_finite(), "positive")
-}
-
-/// A uniform order, and the parents of each node: each one before it with this probability.
-pub(crate) fn draw_graph(stream: &mut Stream, nodes: usize, edge_probability: f64) -> (Vec<usize>, Vec<u64>) {
-    let mut order: Vec<usize> = (0..nodes).collect();
-    for place in 0..nodes {
-        order.swap(place, place + stream.below((nodes - place) as u64) as usize);
-    }
-    let mut parents = vec![0u64; nodes];
-    for (place, &node) in order.iter().enumerate() {
-        for &earlier in &order[..place] {
-            if stream.uniform() < edge_probability {
-                parents[node] |= 1 << earlier;
-            }
-        }
-    }
-    (order, parents)
 }
 
 /// The mean of a node given its parents (paper, eq. apdxmlpdagmapping).
