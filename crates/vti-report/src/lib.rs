@@ -4,6 +4,7 @@
 //! [`plot`] makes the figures in it, and figures that are files of their own.
 
 mod input;
+mod layered;
 mod markup;
 mod number;
 mod page;

@@ -1,6 +1,6 @@
 //! Laws of pages and figures: well-formed, self-contained, every text escaped, no coordinate that is not a number.
 //!
-//! The words of a small page are compared with `snapshots/page.txt`; `UPDATE_SNAPSHOTS=1` writes it anew.
+//! The words of small pages are compared with those in `snapshots`; `UPDATE_SNAPSHOTS=1` writes them anew.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -10,6 +10,9 @@ use vti_report::plot::{
     Rule, Sample, Sign, grouped, pairs,
 };
 use vti_report::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pairs, Report, Trace, Verdict, page};
+
+#[path = "page/graph.rs"]
+mod graph;
 
 const AWKWARD: [f64; 8] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 5e-324, 0.0, -1.0];
 
@@ -141,12 +144,16 @@ fn small() -> Report {
 
 #[test]
 fn the_words_of_a_small_page() {
-    let found = check_page(&small());
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/page.txt");
+    check_snapshot("page.txt", &check_page(&small()));
+}
+
+/// Fails unless `found` is what the snapshot says.
+fn check_snapshot(name: &str, found: &str) {
+    let path = format!("{}/tests/snapshots/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        std::fs::write(path, &found).unwrap();
+        std::fs::write(&path, found).unwrap();
     }
-    let expected = std::fs::read_to_string(path).unwrap();
+    let expected = std::fs::read_to_string(&path).unwrap();
     assert!(found == expected, "the page says something else; UPDATE_SNAPSHOTS=1 accepts it:\n{found}");
 }
 

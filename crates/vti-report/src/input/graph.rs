@@ -42,9 +42,9 @@ pub struct Effect {
 pub struct BestGraph {
     /// Its edges, (from, to). It has no cycle.
     pub edges: Vec<(usize, usize)>,
-    /// Edges of its CPDAG whose direction is the same in all equivalent graphs, (from, to).
+    /// Edges of its CPDAG whose direction is the same in all Markov equivalent graphs, (from, to).
     pub directed: Vec<(usize, usize)>,
-    /// Edges of its CPDAG whose direction data of this kind cannot tell, each once.
+    /// Edges of its CPDAG that point either way in some Markov equivalent graph, each once.
     pub undirected: Vec<(usize, usize)>,
 }
 

@@ -4,6 +4,7 @@
 
 mod bars;
 mod coefficients;
+mod graph;
 mod inclusion;
 mod joint;
 mod models;
@@ -19,6 +20,8 @@ use crate::plot::{Colour, PALETTE, PALETTE_DARK};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("sort.js");
+const GRAPH_STYLE: &str = include_str!("graph/graph.css");
+const GRAPH_SCRIPT: &str = include_str!("graph/graph.js");
 
 /// Colours of the grounds, lines and levels of trust, for light and dark surroundings.
 const LIGHT: &str = "--ground:#f6f7f8;--card:#fff;--ink:#1d2125;--muted:#5c6670;--line:#e1e5e8;--grid:#e8ebee;\
@@ -45,8 +48,12 @@ const CORRECTED: Colour = Colour::Series(1);
 /// ```
 pub fn page(report: &Report) -> String {
     let sections = [
+        ("graph", "Graph", graph::drawing(report)),
+        ("edges", "Edges", graph::edges(report)),
+        ("truth", "Truth", graph::truth(report)),
         ("inclusion", "Inclusion", inclusion::section(report)),
         ("models", "Models", models::section(report)),
+        ("order", "Order", graph::order(report)),
         ("coefficients", "Coefficients", coefficients::section(report)),
         ("pairs", "Leading model", joint::section(report)),
         ("training", "Training", trace::section(report)),
@@ -60,12 +67,14 @@ pub fn page(report: &Report) -> String {
             let _ = writeln!(body, "<section id=\"{id}\">{content}</section>");
         }
     }
+    let (graph_style, graph_script) =
+        if report.graph.is_some() { (GRAPH_STYLE, GRAPH_SCRIPT) } else { Default::default() };
     let title = if report.title.is_empty() { "Report" } else { &report.title };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{}</title>\n\
-         <style>\n{}{STYLE}</style>\n</head>\n<body>\n<header>\n{}{}</header>\n<main>\n{body}</main>\n\
-         <footer>{}</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <style>\n{}{STYLE}{graph_style}</style>\n</head>\n<body>\n<header>\n{}{}</header>\n<main>\n{body}</main>\n\
+         <footer>{}</footer>\n<script>\n{SCRIPT}{graph_script}</script>\n</body>\n</html>\n",
         escape(title),
         colours(),
         top::header(report, title),
@@ -93,7 +102,8 @@ fn exact_name(report: &Report) -> Option<&str> {
         .iter()
         .map(|row| row.probability)
         .chain(report.inclusion.iter().map(|row| row.probability))
-        .chain(report.coefficients.iter().map(|row| row.mean));
+        .chain(report.coefficients.iter().map(|row| row.mean))
+        .chain(report.graph.iter().flat_map(|graph| graph.edges.iter().flatten().copied()));
     all.any(|comparison| comparison.exact.is_some()).then(|| report.exact_name.as_deref().unwrap_or("exact"))
 }
 

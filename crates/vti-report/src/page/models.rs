@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::bars::{Ruler, legend, number_cells, number_columns};
 use super::table::{Cell, Column, Kind, folded};
-use super::{CORRECTED, LEARNED, exact_name};
+use super::{CORRECTED, LEARNED, exact_name, graph};
 use crate::input::{ModelRow, Report};
 use crate::number;
 use crate::plot::{Axis, Colour, Figure, Layer, Marker, Panel, Points};
@@ -25,8 +25,9 @@ pub(super) fn section(report: &Report) -> Option<String> {
     let exact = exact_name(report);
     let count = report.models.len();
     let listed = &report.models[..count.min(MOST)];
-    let rows = rows(listed, exact);
-    let columns = columns(listed, exact);
+    let kind = if report.graph.is_some() { Items::Edges } else { Items::Terms };
+    let rows = rows(listed, kind, exact);
+    let columns = columns(listed, kind, exact);
     let mut html = format!(
         "<h2>Model probabilities</h2><p class=\"caption\">{}</p>{}{}",
         caption(&report.models),
@@ -37,7 +38,7 @@ pub(super) fn section(report: &Report) -> Option<String> {
         let _ = write!(html, "<p class=\"caption\">{} less probable models are not listed.</p>", count - MOST);
     }
     if count >= MANY {
-        html.push_str(&scatter(&report.models, exact));
+        html.push_str(&scatter(&report.models, kind, exact));
     }
     Some(html)
 }
@@ -69,9 +70,12 @@ fn has_khat(models: &[ModelRow]) -> bool {
     models.iter().any(|model| model.khat.is_some())
 }
 
-fn columns(models: &[ModelRow], exact: Option<&str>) -> Vec<Column> {
-    let mut columns =
-        vec![Column::new(Kind::Name, "model"), Column::new(Kind::Number, "terms"), ruler(models).column()];
+fn columns(models: &[ModelRow], kind: Items, exact: Option<&str>) -> Vec<Column> {
+    let (model, items) = match kind {
+        Items::Terms => ("model", "terms"),
+        Items::Edges => ("graph", "edges"),
+    };
+    let mut columns = vec![Column::new(Kind::Name, model), Column::new(Kind::Number, items), ruler(models).column()];
     columns.extend(number_columns(exact));
     if has_evidence(models) {
         columns.push(Column::new(Kind::Number, "log evidence"));
@@ -82,12 +86,15 @@ fn columns(models: &[ModelRow], exact: Option<&str>) -> Vec<Column> {
     columns
 }
 
-fn rows(models: &[ModelRow], exact: Option<&str>) -> Vec<Vec<Cell>> {
+fn rows(models: &[ModelRow], kind: Items, exact: Option<&str>) -> Vec<Vec<Cell>> {
     let ruler = ruler(models);
     let (evidence, khat) = (has_evidence(models), has_khat(models));
-    let row = |model: &ModelRow| {
+    let row = |(index, model): (usize, &ModelRow)| {
         let mut cells = vec![
-            Cell::label(label(model)),
+            match kind {
+                Items::Edges => graph::listed(model, models.first().filter(|_| index > 0)),
+                Items::Terms => Cell::label(label(model, kind)),
+            },
             Cell::number(model.size.to_string(), model.size as f64),
             ruler.bars(&model.probability, exact.unwrap_or_default()),
         ];
@@ -101,12 +108,23 @@ fn rows(models: &[ModelRow], exact: Option<&str>) -> Vec<Vec<Cell>> {
         }
         cells
     };
-    models.iter().map(row).collect()
+    models.iter().enumerate().map(row).collect()
 }
 
-/// A model without terms has no name of its own.
-fn label(model: &ModelRow) -> &str {
-    if model.label.is_empty() { "(no terms)" } else { &model.label }
+/// What models are made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Items {
+    Terms,
+    Edges,
+}
+
+/// An empty model has no name of its own.
+fn label(model: &ModelRow, kind: Items) -> &str {
+    match kind {
+        _ if !model.label.is_empty() => &model.label,
+        Items::Terms => "(no terms)",
+        Items::Edges => "(no edges)",
+    }
 }
 
 fn khat_cell(khat: f64) -> Cell {
@@ -120,7 +138,7 @@ fn khat_cell(khat: f64) -> Cell {
 }
 
 /// q(m), and its correction where something exact is known, against the best reference there is.
-fn scatter(models: &[ModelRow], exact: Option<&str>) -> String {
+fn scatter(models: &[ModelRow], kind: Items, exact: Option<&str>) -> String {
     let reference = |model: &ModelRow| match exact {
         Some(_) => model.probability.exact.unwrap_or(f64::NAN),
         None => model.probability.corrected,
@@ -129,7 +147,7 @@ fn scatter(models: &[ModelRow], exact: Option<&str>) -> String {
         let points = models.iter().map(|model| (reference(model), estimate(model))).collect();
         let title = |model: &ModelRow| {
             let (estimate, reference) = (number::probability(estimate(model)), number::probability(reference(model)));
-            format!("{}: {name} {estimate}, {} {reference}", label(model), exact.unwrap_or("corrected"))
+            format!("{}: {name} {estimate}, {} {reference}", label(model, kind), exact.unwrap_or("corrected"))
         };
         let titles = models.iter().take(MOST).map(title).collect();
         Layer::from(Points {

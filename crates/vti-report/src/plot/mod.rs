@@ -40,3 +40,4 @@ pub use pairs::{Sample, pairs};
 pub use scale::{Scale, ticks};
 
 pub(crate) use colour::{PALETTE_DARK, Theme};
+pub(crate) use svg::{Px, fit, text_width};

@@ -8,7 +8,11 @@
 //!
 //! Kinds: `usual` (the default; eight covariates named after the prostate cancer data), `long` (long names), `single` (one
 //! covariate, one model), `many` (200 covariates, 1,000 models, no exact answer), `figure` (a stand-alone figure of six
-//! panels), `bars` (grouped bars, boxplots, densities), `samples` (two samples in one pairs plot).
+//! panels), `bars` (grouped bars, boxplots, densities), `samples` (two samples in one pairs plot); causal graphs: `graph-4`,
+//! `graph-11-truth`, `graph-20-dense`, `graph-10-vague` and the like: the number of nodes, whether a truth is known, whether
+//! there are many edges, whether little was learned.
+
+mod graph;
 
 use std::io::Write;
 
@@ -39,9 +43,27 @@ fn main() -> std::io::Result<()> {
         "figure" => families().svg(),
         "bars" => bars().svg(),
         "samples" => samples().svg(),
+        _ if kind.starts_with("graph-") => graph_page(&kind["graph-".len()..]),
         _ => page(&report(&PROSTATE.map(str::to_owned), 60, true)),
     };
     std::io::stdout().write_all(text.as_bytes())
+}
+
+/// A page about causal graphs: "11" nodes, "11-truth" with a known graph, "11-dense" with many edges, "11-vague".
+fn graph_page(kind: &str) -> String {
+    const WEATHER: [&str; 4] = ["rain", "sprinkler", "wet_grass", "slippery"];
+    const PROTEINS: [&str; 11] = ["Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38", "Jnk"];
+    let nodes: usize = kind.split('-').next().and_then(|nodes| nodes.parse().ok()).unwrap_or(11).clamp(1, 64);
+    let mean_degree = if kind.contains("dense") { 0.5 * nodes as f64 } else { 3.0 };
+    let name = |i: usize| match nodes {
+        4 => WEATHER[i].to_owned(),
+        11 => PROTEINS[i].to_owned(),
+        20 if i.is_multiple_of(4) => format!("a_rather_long_name_of_variable_{i}"),
+        _ => format!("gene_{i:02}"),
+    };
+    let names: Vec<String> = (0..nodes).map(name).collect();
+    let doubt = if kind.contains("vague") { 0.85 } else { 0.0 };
+    page(&graph::report(&names, mean_degree, doubt, kind.contains("truth")))
 }
 
 const PROSTATE: [&str; 8] = ["lcavol", "lweight", "age", "lbph", "svi", "lcp", "gleason", "pgg45"];
