@@ -3,14 +3,14 @@
 use vti::check::{Check, ModelCorrection, Refined, VerdictKind};
 use vti::engine::Engine;
 use vti::family::FamilyError;
-use vti::posterior::{ModelProbability, Posterior};
+use vti::posterior::{Draws, ModelProbability, Posterior};
 use vti::problem::Problem;
-use vti::space::ModelSpace;
+use vti::space::{Model, ModelSpace};
 use vti::stats::{Estimate, share_error, standard_error};
 
 use crate::parts::Parts;
 use crate::question::{Exact, Question};
-use crate::samples::{Samples, quantiles};
+use crate::samples::{Samples, normalised, quantiles};
 use crate::summary::{
     Bound, ChainsSummary, Coefficient, Distances, Evidence, ExactSummary, Inclusion, Method, ModelSummary, Ordered,
     VerdictSummary, VerdictWord,
@@ -56,12 +56,14 @@ impl<'a> Answer<'a> {
     ) -> Result<Self, FamilyError> {
         let q_distance = exact.map(|exact| q_distance(posterior, exact)).transpose()?.flatten();
         let (space, units): (&dyn ModelSpace, _) = (question.problem().space(), question.units());
-        let checked = Samples::new(posterior, &units, &check.draws, check.log_weights.clone());
+        let samples = |draws: &Draws, log_weights: &[f64]| {
+            Samples::new(posterior, &units, draws, log_weights, question.draw_step(draws.len()))
+        };
+        let checked = samples(&check.draws, &check.log_weights);
         let (samples, q_samples) = match chains {
             Some(ChainsAnswer { refined, .. }) => {
                 let equal = -(refined.draws.len() as f64).ln();
-                let samples = Samples::new(posterior, &units, &refined.draws, vec![equal; refined.draws.len()]);
-                (samples, Some(checked))
+                (samples(&refined.draws, &vec![equal; refined.draws.len()]), Some(checked))
             }
             None => (checked, None),
         };
@@ -163,6 +165,27 @@ impl<'a> Answer<'a> {
 
     pub(crate) fn models(&self) -> Vec<ModelSummary> {
         self.corrections().iter().take(MOST_MODELS).map(|model| self.model(model)).collect()
+    }
+
+    /// Words that were drawn, with their corrected probabilities.
+    pub(crate) fn corrected_words(&self) -> Vec<(Model, f64)> {
+        match (self.chains, &self.own_parts) {
+            (Some(ChainsAnswer { refined, .. }), Some(parts)) => {
+                let count = refined.draws.len();
+                parts.weighted_words(&vec![1.0 / count as f64; count])
+            }
+            _ => self.q_parts.weighted_words(&normalised(&self.check.log_weights)),
+        }
+    }
+
+    /// Words that were drawn, with their probabilities under q.
+    pub(crate) fn q_words(&self) -> Vec<(Model, f64)> {
+        self.q_parts.weighted_words(&self.check.q_weights)
+    }
+
+    /// The most probable model.
+    pub(crate) fn top_model(&self) -> Option<&Model> {
+        self.corrections().first().map(|model| &model.model)
     }
 
     /// What the most probable model is called.

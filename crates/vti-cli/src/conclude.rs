@@ -9,14 +9,14 @@ use vti::posterior::Posterior;
 
 use crate::answer::{Answer, ChainsAnswer};
 use crate::config::{Refine, VERSION};
-use crate::output::{models, parquet, report, table};
+use crate::output::{graph, models, parquet, report, table};
 use crate::print;
 use crate::progress;
 use crate::question::{Exact, Question};
 use crate::rundir::{self, RunDir};
 use crate::samples::Samples;
 use crate::session::Session;
-use crate::summary::{ReplicateSummary, Seconds, Summary};
+use crate::summary::{Found, ReplicateSummary, Seconds, Summary};
 
 /// What is known about a run apart from its posterior.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ where
         elbo: answer.elbo(),
         log_evidence: answer.evidence(),
         correction: answer.method(),
-        found: session.question.found(&answer),
+        found: session.question.found(&answer)?,
         models: answer.models(),
         exact: answer.exact_summary(),
         chains: answer.chains_summary(),
@@ -120,6 +120,11 @@ fn write_all<Q: Question>(
     };
     rundir::write(&dir.draws(), &parquet::write(samples, &origin)?)?;
     rundir::write(&dir.models(), &models::csv(answer)?)?;
+    if let Found::Dag(found) = &summary.found {
+        rundir::write(&dir.edges(), &graph::csv(&found.edges)?)?;
+        rundir::write(&dir.dot(), graph::dot(&found.edges).as_bytes())?;
+        rundir::write(&dir.graphml(), graph::graphml(&found.edges).as_bytes())?;
+    }
     write_report(dir, summary, samples, kept)?;
     rundir::write(&dir.summary(), (summary.to_json()? + "\n").as_bytes())
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vti::engine::Engine;
-use vti::family::FrameSettings;
+use vti::family::{FrameSettings, Structure};
 use vti::models::ModelsSettings;
 use vti::problem::Problem;
 use vti::space::ModelSpace;
@@ -62,14 +62,21 @@ fn memory<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q:
     let word = space.arities().len() as f64 * 2.0;
     let real = size_of::<E::Real>() as f64;
     let (dim, rows) = (space.max_dim() as f64, trainer.settings().batch as f64);
+    // With a flow for each block, every block is a row.
+    let blocks = space.blocks().filter(|_| trainer.family().settings().structure == Structure::Blocks);
+    let (width, passed) = blocks.map_or((dim, rows), |blocks| (blocks.width() as f64, rows * blocks.count() as f64));
     let flow = trainer.family().flow();
     // Values, gradients of two lanes, two moments; a checkpoint copies values and moments, and then all of it as bytes.
     let parameters = flow.parameter_count() as f64 * real * 11.0;
     let layers = trainer.family().settings().flow.layers();
-    let units: f64 = layers.layers.iter().map(|layer| kept_units(layer, dim)).sum();
-    let activations = rows * units * real;
+    let units: f64 = layers.layers.iter().map(|layer| kept_units(layer, width)).sum();
+    let activations = passed * units * real;
     let tables = match &trainer.family().settings().models {
         ModelsSettings::Categorical(_) | ModelsSettings::Surrogate(_) => space.log_count().exp() * (6.0 * 8.0 + word),
+        ModelsSettings::Modular(modular) => {
+            let nodes = blocks.map_or(0.0, |blocks| blocks.count() as f64);
+            nodes * (modular.most_sets as f64) * 100.0
+        }
         ModelsSettings::Autoregressive(_) | ModelsSettings::Auto {} => 0.0,
     };
     // Draws in learned and in measured parameters.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use vti::posterior::Draws;
-use vti::space::ModelSpace;
+use vti::space::{Model, ModelSpace};
 
 /// Which parts a model has.
 pub(crate) fn marks(space: &dyn ModelSpace, word: &[u16]) -> Vec<bool> {
@@ -17,7 +17,8 @@ pub(crate) fn marks(space: &dyn ModelSpace, word: &[u16]) -> Vec<bool> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parts {
     count: usize,
-    /// Marks of each model that was drawn.
+    /// Words that were drawn, and their marks.
+    words: Vec<Model>,
     models: Vec<Vec<bool>>,
     /// The model of each draw.
     of_draw: Vec<usize>,
@@ -26,15 +27,16 @@ pub(crate) struct Parts {
 impl Parts {
     pub(crate) fn new(space: &dyn ModelSpace, draws: &Draws) -> Self {
         let mut numbers: HashMap<&[u16], usize> = HashMap::new();
-        let (mut models, mut of_draw) = (Vec::new(), Vec::with_capacity(draws.len()));
+        let (mut words, mut models, mut of_draw) = (Vec::new(), Vec::new(), Vec::with_capacity(draws.len()));
         for row in 0..draws.len() {
             let word = draws.word(row);
             of_draw.push(*numbers.entry(word).or_insert_with(|| {
+                words.push(word.into());
                 models.push(marks(space, word));
                 models.len() - 1
             }));
         }
-        Self { count: space.feature_count(), models, of_draw }
+        Self { count: space.feature_count(), words, models, of_draw }
     }
 
     /// How many parts there are.
@@ -45,5 +47,12 @@ impl Parts {
     /// Whether the model of a draw has a part.
     pub(crate) fn has(&self, draw: usize, part: usize) -> bool {
         self.models[self.of_draw[draw]][part]
+    }
+
+    /// Words with the sums of their draws' weights.
+    pub(crate) fn weighted_words(&self, weights: &[f64]) -> Vec<(Model, f64)> {
+        let mut sums = vec![0.0; self.words.len()];
+        self.of_draw.iter().zip(weights).for_each(|(word, weight)| sums[*word] += weight);
+        self.words.iter().cloned().zip(sums).collect()
     }
 }

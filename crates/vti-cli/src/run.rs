@@ -19,10 +19,11 @@ use crate::question::{Job, Question, start};
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
 use crate::signals::Signals;
-use crate::summary::ReplicateSummary;
+use crate::summary::{Found, ReplicateSummary};
 
 /// The whole job.
-pub(crate) fn run(config: Config, args: &RunArgs) -> Result<Ending> {
+pub(crate) fn run(mut config: Config, args: &RunArgs) -> Result<Ending> {
+    config.problem.settle();
     let dir = RunDir::new(&directory(&config));
     let config = if args.resume { resumed(&config, &dir, args)? } else { config };
     start(config, Training { dir: &dir, args })
@@ -56,7 +57,7 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
     let mut source = wanted.source.clone();
     source.fingerprint.clone_from(&saved.source.fingerprint);
     source.data.clone_from(&saved.source.data);
-    if (&source, &wanted.problem) != (&saved.source, &saved.problem) {
+    if source != saved.source || !wanted.problem.asks_same(&saved.problem) {
         return refuse("problem");
     }
     for (given, same, what) in [
@@ -78,6 +79,9 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
         return refuse(&format!("value of {}", change.split('=').next().unwrap_or_default().trim()));
     }
     saved.source.data.clone_from(&wanted.source.data);
+    if let (Some(truth), Some(Some(given))) = (saved.problem.truth_mut(), wanted.problem.clone().truth_mut()) {
+        *truth = Some(given.clone());
+    }
     saved.machine.threads = wanted.machine.threads;
     saved.train.time_limit = wanted.train.time_limit;
     Ok(saved)
@@ -149,7 +153,11 @@ impl Job for Training<'_> {
         talk(args, &format!("checking with {} draws", session.config.check.draws));
         let summary = conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings)?;
         show(&summary, args.json)?;
-        talk(args, &format!("everything is in {}", dir.path().display()));
+        let files = match summary.found {
+            Found::Select(_) => "models.csv and report.html",
+            Found::Dag(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
+        };
+        talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
         Ok(Ending::Done)
     }
 }

@@ -21,6 +21,7 @@ impl<Q: Question> Session<Q> {
     /// Reads the data and sets the question up.
     pub(crate) fn new(mut config: Config) -> Result<Self> {
         check_device(&config.machine.device)?;
+        config.problem.settle();
         let question = Q::load(&config)?;
         let source = &mut config.source;
         if source.fingerprint.as_ref().is_some_and(|expected| expected != question.fingerprint()) {
@@ -29,6 +30,9 @@ impl<Q: Question> Session<Q> {
         }
         source.fingerprint = Some(question.fingerprint().into());
         source.data = lasting(&source.data);
+        if let Some(Some(truth)) = config.problem.truth_mut() {
+            *truth = lasting(truth);
+        }
         Ok(Self { config, question })
     }
 

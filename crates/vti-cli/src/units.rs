@@ -5,7 +5,9 @@
 //! `x̃ = (x − c)/s` a predictor `a + Σ b x̃` is `(a − Σ b c/s) + Σ (b/s) x`.
 
 use vti::problem::Problem;
+use vti::problem::dag::{Dag, Sem};
 use vti::problem::selection::Selection;
+use vti::space::{ModelSpace, NodeParameters};
 
 /// How parameters change with the units of the columns.
 #[derive(Clone, Debug)]
@@ -32,6 +34,35 @@ impl Units {
             centres: std::iter::repeat_n(0.0, fixed).chain(scaling.iter().skip(1).map(|s| s.center)).collect(),
             intercept: Some(before),
             positive: (0..fixed - 1 + scaling.len()).map(|place| place < before).collect(),
+        }
+    }
+
+    /// Weights of columns that stay centred: with `x̃ = x/s`, `x̃_j = W² relu(W¹ x̃ + b¹) + b²` is
+    /// `x_j = s_j W² relu(W¹ x/s + b¹) + s_j b²`, and a weight `w` of a linear equation is `w s_j/s_i`.
+    pub(crate) fn of_dag(dag: &Dag, scales: &[f64]) -> Self {
+        let space = dag.space();
+        let NodeParameters { always, per_edge, .. } = space.parameters();
+        let mut factors = Vec::with_capacity(space.max_dim());
+        for (node, own) in scales.iter().enumerate() {
+            factors.extend(std::iter::repeat_n(*own, always));
+            let others = || scales.iter().enumerate().filter(move |(other, _)| *other != node).map(|(_, scale)| scale);
+            match dag.settings().sem {
+                Sem::Linear {} => factors.extend(others().map(|scale| own / scale)),
+                Sem::Mlp { hidden, bias } => {
+                    factors.extend(std::iter::repeat_n(1.0, if bias { hidden } else { 0 }));
+                    factors.extend(std::iter::repeat_n(*own, hidden + usize::from(bias)));
+                    factors.extend(others().flat_map(|scale| std::iter::repeat_n(1.0 / scale, per_edge)));
+                }
+            }
+        }
+        let names = dag.parameter_names();
+        let width = names.len() / scales.len().max(1);
+        Self {
+            centres: vec![0.0; names.len()],
+            intercept: None,
+            positive: (0..names.len()).map(|place| place % width < always).collect(),
+            names,
+            factors,
         }
     }
 

@@ -40,7 +40,14 @@ fn share(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &PredictArgs) -> Result<Ending> {
     let (dir, config) = RunDir::open(&args.dir)?;
-    let ProblemConfig::Select(asked) = &config.problem;
+    let ProblemConfig::Select(asked) = &config.problem else {
+        let shown = dir.path().display();
+        return Err(Usage(format!(
+            "{shown}: causal graphs have no response to predict\nhint: `vti sample {shown} -n N` draws graphs with their \
+             weights; edges.csv has the probabilities of edges"
+        ))
+        .into());
+    };
     if !dir.draws().exists() {
         let shown = dir.path().display();
         return Err(Usage(format!("{shown}: the run is not finished\nhint: `vti check {shown}`")).into());

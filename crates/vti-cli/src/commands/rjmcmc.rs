@@ -14,7 +14,8 @@ use vti::stats::Estimate;
 
 use super::deliver;
 use crate::args::QuestionArgs;
-use crate::failure::Ending;
+use crate::config::ProblemConfig;
+use crate::failure::{Ending, Usage};
 use crate::output::{finish_csv, table};
 use crate::print;
 use crate::progress::duration;
@@ -82,7 +83,17 @@ struct FoundModel<'a> {
 
 pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
     let RjmcmcArgs { question, seed, chains, sweeps, burn_in, thin, top, out, json, quiet } = args;
-    let session = Session::<Select>::new(question.settings()?)?;
+    let config = question.settings()?;
+    if matches!(config.problem, ProblemConfig::Dag(_)) {
+        return Err(Usage(format!(
+            "{}: reversible jump chains are for variable selection, not for causal graphs\nhint: `vti enumerate` gives the \
+             exact answer for linear equations with known noise over at most 5 nodes; `vti refine` runs chains on a trained \
+             run",
+            config.source.data
+        ))
+        .into());
+    }
+    let session = Session::<Select>::new(config)?;
     let default = RjmcmcSettings::default();
     let settings = RjmcmcSettings {
         seed: seed.unwrap_or(session.config.train.seed),

@@ -50,8 +50,8 @@ impl Job for Sampling<'_> {
         let engine = session.engine::<T>()?;
         let mut posterior = session.posterior(dir, &engine)?;
         let draws = posterior.draw_with_target(args.n as usize, args.batch)?;
-        let weights = draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q).collect();
-        let samples = Samples::new(&posterior, &session.question.units(), &draws, weights);
+        let weights: Vec<f64> = draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q).collect();
+        let samples = Samples::new(&posterior, &session.question.units(), &draws, &weights, 1);
         match &args.out {
             Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {
                 let schema = session.question.schema().cloned();

@@ -17,7 +17,7 @@ pub(crate) enum ConfigError {
         VERSION
     )]
     Version { file: String, found: String },
-    #[error("{file}: there is no section [problem]\nhint: `vti init select` prints an example")]
+    #[error("{file}: there is no section [problem]\nhint: `vti init select` and `vti init dag` print examples")]
     NoProblem { file: String },
     #[error("{file}{}: unknown {}{}", at(*line), key_name(section, key), did_you_mean(key, names))]
     UnknownKey { file: String, line: Option<usize>, section: String, key: String, names: Vec<String> },

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use vti::check::{CheckSettings, RefineSettings};
-use vti::family::{ContextSettings, FamilySettings, FlowKind, FrameSettings};
+use vti::family::{ContextSettings, FamilySettings, FlowKind, FrameSettings, Structure};
 use vti::models::ModelsSettings;
 use vti::optimise::SettingError;
 use vti::train::TrainSettings;
 
 pub(crate) use error::ConfigError;
-pub(crate) use problem::{ProblemConfig, SelectConfig, SourceConfig};
+pub(crate) use problem::{DagConfig, ProblemConfig, SelectConfig, SourceConfig};
 use read::{Reader, set};
 
 use crate::data::BUILTIN_PREFIX;
@@ -45,6 +45,7 @@ pub(crate) struct Config {
 pub(crate) struct AroundFlow {
     pub(crate) context: ContextSettings,
     pub(crate) frame: FrameSettings,
+    pub(crate) structure: Structure,
 }
 
 /// How to compute.
@@ -111,14 +112,14 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 impl Config {
     /// A run with default settings.
     pub(crate) fn new(source: SourceConfig, problem: ProblemConfig) -> Self {
-        let FamilySettings { flow, models, context, frame } = problem.default_family();
+        let FamilySettings { flow, models, context, frame, structure } = problem.default_family();
         Self {
             train: problem.default_train(),
             problem,
             source,
             models,
             flow,
-            around: AroundFlow { context, frame },
+            around: AroundFlow { context, frame, structure },
             machine: MachineConfig::default(),
             check: CheckSettings::default(),
             chains: ChainsConfig::default(),
@@ -138,6 +139,9 @@ impl Config {
         }
         let mut config = Reader { file: &file, text: &text }.config(table)?;
         config.source.data = beside(path, &config.source.data);
+        if let Some(Some(truth)) = config.problem.truth_mut() {
+            *truth = beside(path, truth);
+        }
         Ok(config)
     }
 
@@ -183,14 +187,14 @@ impl Config {
 
     /// The family.
     pub(crate) fn family(&self) -> FamilySettings {
-        let AroundFlow { context, frame } = self.around;
-        FamilySettings { flow: self.flow.clone(), models: self.models.clone(), context, frame }
+        let AroundFlow { context, frame, structure } = self.around;
+        FamilySettings { flow: self.flow.clone(), models: self.models.clone(), context, frame, structure }
     }
 
     /// The same with choices written out.
     pub(crate) fn with_family(mut self, family: &FamilySettings) -> Self {
-        let FamilySettings { flow, models, context, frame } = family.clone();
-        (self.flow, self.models, self.around) = (flow, models, AroundFlow { context, frame });
+        let FamilySettings { flow, models, context, frame, structure } = family.clone();
+        (self.flow, self.models, self.around) = (flow, models, AroundFlow { context, frame, structure });
         self
     }
 

@@ -1,6 +1,9 @@
 //! The answer for people.
 
-use crate::summary::{Coefficient, Found, Inclusion, Method, ModelSummary, SelectFound, Summary};
+use crate::summary::{
+    BetterWord, Coefficient, DagFound, EdgesSummary, Found, Inclusion, Method, ModelSummary, SelectFound, Summary,
+    TruthSummary,
+};
 
 /// Models that are listed.
 const MODELS: usize = 8;
@@ -46,6 +49,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     };
     let sections = match &summary.found {
         Found::Select(found) => select(summary, found, corrected),
+        Found::Dag(found) => dag(summary, found, corrected),
     };
     sections.into_iter().chain([closing(summary)]).collect::<Vec<_>>().join("\n\n")
 }
@@ -65,6 +69,89 @@ fn select(summary: &Summary, found: &SelectFound, corrected: &str) -> Vec<String
         found.median_probability_model
     );
     vec![inclusion(summary, found, corrected), models, coefficients(&found.coefficients.0, corrected)]
+}
+
+/// Edges that are less probable are not listed.
+const LIKELY: f64 = 0.1;
+
+/// Edges that are listed at most.
+const EDGES: usize = 30;
+
+/// What was found about causal graphs.
+fn dag(summary: &Summary, found: &DagFound, corrected: &str) -> Vec<String> {
+    let mut sections = vec![edges(&found.edges, corrected)];
+    let class = &found.graph.cpdag;
+    sections.push(format!(
+        "{}\nexpected number of edges: {:.2}\nof the {} edges of the most probable graph, {} keep their direction in all \
+         graphs that data of this kind cannot tell from it",
+        models(summary, "graph", corrected),
+        found.graph.expected_edges,
+        found.graph.most_probable.len(),
+        class.directed.len(),
+    ));
+    sections.extend(found.coefficients.as_ref().map(|weights| {
+        let weights: Vec<(String, Coefficient)> =
+            weights.0.iter().filter(|(name, _)| is_likely(&found.edges, name)).cloned().collect();
+        coefficients(&weights, corrected)
+    }));
+    sections.extend(found.truth.as_ref().map(|found| truth(found, corrected)));
+    sections
+}
+
+fn edges(found: &EdgesSummary, corrected: &str) -> String {
+    let ranked = found.ranked();
+    let likely: Vec<_> = ranked.iter().filter(|edge| edge.corrected >= LIKELY).collect();
+    let mut head = row(["edge", "q", corrected, "reversed", "none"]);
+    head.extend(found.exact.as_ref().map(|_| "exact".to_string()));
+    let line = |edge: &&crate::summary::Edge| {
+        let mut cells = vec![
+            format!("{}→{}", found.nodes[edge.from], found.nodes[edge.to]),
+            probability(edge.q),
+            with_probability(edge.corrected, edge.se),
+            probability(edge.reverse),
+            probability(edge.none),
+        ];
+        cells.extend(edge.exact.map(probability));
+        cells
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(likely.iter().take(EDGES).map(line)).collect();
+    let shown = likely.len().min(EDGES);
+    let rest = format!("{} less probable edges are in edges.csv", ranked.len() - shown);
+    if shown == 0 {
+        format!("no edge has a probability of {LIKELY} or more; all {} are in edges.csv", ranked.len())
+    } else if shown == ranked.len() {
+        align(&rows)
+    } else {
+        format!("{}\n{rest}", align(&rows))
+    }
+}
+
+/// Whether a weight is that of an edge that is listed.
+fn is_likely(found: &EdgesSummary, weight: &str) -> bool {
+    let name = |edge: &crate::summary::Edge| format!("{}→{}", found.nodes[edge.from], found.nodes[edge.to]);
+    let listed = found.ranked();
+    let mut listed = listed.iter().filter(|edge| edge.corrected >= LIKELY).take(EDGES);
+    listed.any(|edge| name(edge) == weight)
+}
+
+/// How far the answer is from a known graph, every convention with its meaning.
+fn truth(found: &TruthSummary, corrected: &str) -> String {
+    let name = std::path::Path::new(&found.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut head = row([format!("{name} ({} edges)", found.edges.len()).as_str(), "better", "q", corrected]);
+    head.extend(found.baselines.iter().map(|baseline| baseline.name.clone()));
+    let cell = |value: &Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
+    let mut rows = vec![head];
+    for metric in &found.metrics {
+        let better = match metric.better {
+            BetterWord::Higher => "high",
+            BetterWord::Lower => "low",
+        };
+        let mut cells = vec![metric.label.clone(), better.into(), cell(&metric.q), cell(&metric.corrected)];
+        cells.extend(metric.baselines.iter().map(cell));
+        rows.push(cells);
+    }
+    let meanings = found.metrics.iter().map(|metric| format!("{}: {}", metric.label, metric.meaning));
+    format!("{}\n{}", align(&rows), meanings.collect::<Vec<_>>().join("\n"))
 }
 
 fn inclusion(summary: &Summary, found: &SelectFound, corrected: &str) -> String {

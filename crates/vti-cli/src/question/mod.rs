@@ -1,5 +1,6 @@
 //! What can be asked of a table. Commands are the same for all questions; what differs stands here, a file for each.
 
+mod dag;
 mod select;
 
 use anyhow::Result;
@@ -7,12 +8,13 @@ use vti::engine::{CpuEngine, Engine, Real};
 use vti::problem::Problem;
 use vti::space::Model;
 
+pub(crate) use dag::{Causal, pairs};
 pub(crate) use select::Select;
 
 use crate::answer::Answer;
 use crate::config::{Config, Precision, ProblemConfig};
 use crate::data::Schema;
-use crate::failure::Ending;
+use crate::failure::{Ending, Usage};
 use crate::session::Session;
 use crate::summary::{DataSummary, Found};
 use crate::units::Units;
@@ -48,6 +50,12 @@ pub(crate) trait Question: Sized + Send + Sync {
         None
     }
 
+    /// Every so many draws are kept with their parameters.
+    fn draw_step(&self, draws: usize) -> usize {
+        let _ = draws;
+        1
+    }
+
     /// Bytes of the data in memory.
     fn data_bytes(&self) -> f64;
 
@@ -61,7 +69,7 @@ pub(crate) trait Question: Sized + Send + Sync {
     fn data(&self, config: &Config) -> DataSummary;
 
     /// What was found out.
-    fn found(&self, answer: &Answer<'_>) -> Found;
+    fn found(&self, answer: &Answer<'_>) -> Result<Found>;
 }
 
 /// The exact answer, as far as others are compared with it.
@@ -91,6 +99,7 @@ pub(crate) trait Job {
 pub(crate) fn start(config: Config, job: impl Job) -> Result<Ending> {
     match &config.problem {
         ProblemConfig::Select(_) => compute::<Select>(config, job),
+        ProblemConfig::Dag(_) => compute::<Causal>(config, job),
     }
 }
 
@@ -100,4 +109,13 @@ fn compute<Q: Question>(config: Config, job: impl Job) -> Result<Ending> {
         Precision::F32 => job.run::<Q, f32>(session),
         Precision::F64 => job.run::<Q, f64>(session),
     }
+}
+
+/// A configuration of a question that this command does not answer.
+fn other_kind(config: &Config) -> anyhow::Error {
+    let asked = match &config.problem {
+        ProblemConfig::Select(_) => "variable selection",
+        ProblemConfig::Dag(_) => "causal graphs",
+    };
+    Usage(format!("{}: this command is not for {asked}", config.source.data)).into()
 }

@@ -6,7 +6,7 @@ use vti::problem::Problem;
 use vti::problem::selection::{Enumeration, EnumerationLimits, Selection, Standardise, enumerate};
 use vti::space::{Model, ModelSpace};
 
-use super::{Exact, Question};
+use super::{Exact, Question, other_kind};
 use crate::answer::Answer;
 use crate::config::{Config, ProblemConfig};
 use crate::data::{self, Loaded, Schema};
@@ -24,7 +24,7 @@ impl Question for Select {
     type Problem = Selection;
 
     fn load(config: &Config) -> Result<Self> {
-        let ProblemConfig::Select(asked) = &config.problem;
+        let ProblemConfig::Select(asked) = &config.problem else { return Err(other_kind(config)) };
         let settings = asked.settings();
         let loaded = data::load(&config.source.data, &asked.choice(&config.source), &settings.likelihood)?;
         loaded.check_rows(&settings)?;
@@ -103,18 +103,20 @@ impl Question for Select {
             response: Some(self.loaded.schema.response.clone()),
             rows: self.loaded.rows(),
             terms: Some(self.selection.design().terms().len()),
+            nodes: None,
+            scale: None,
         }
     }
 
-    fn found(&self, answer: &Answer<'_>) -> Found {
+    fn found(&self, answer: &Answer<'_>) -> Result<Found> {
         let names = self.selection.design().terms().iter().map(|(name, _)| name.clone());
         let inclusion = Ordered(names.zip(answer.parts()).collect());
-        Found::Select(SelectFound {
+        Ok(Found::Select(SelectFound {
             highest_probability_model: answer.top_label(),
             median_probability_model: median_model(&inclusion),
             inclusion,
             coefficients: answer.coefficients(),
-        })
+        }))
     }
 }
 

@@ -1,5 +1,7 @@
 //! `summary.json`: the answer for machines. Its form is a promise, described in docs/run-directory.md.
 
+mod graph;
+
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -7,6 +9,11 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vti::stats::Estimate;
+
+pub(crate) use graph::{
+    BaselineSummary, BetterWord, CpdagSummary, DagFound, Edge, EdgesSummary, GraphSummary, MetricSummary, NamedEdge,
+    TruthSummary,
+};
 
 /// A map that keeps its order.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +85,7 @@ pub(crate) struct Summary {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Found {
     Select(SelectFound),
+    Dag(Box<DagFound>),
 }
 
 /// Which covariates matter, and how much.
@@ -98,6 +106,11 @@ pub(crate) struct DataSummary {
     pub(crate) rows: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) terms: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) nodes: Option<usize>,
+    /// How columns were scaled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scale: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

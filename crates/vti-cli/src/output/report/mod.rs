@@ -1,6 +1,10 @@
 //! What the page is made of.
 
+mod dag;
+
 use vti_report::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pairs, Report, Trace, Verdict};
+
+use dag::dag;
 
 use crate::answer::MOST_MODELS;
 use crate::samples::Samples;
@@ -19,6 +23,7 @@ const PAIRS: usize = 6;
 pub(crate) fn report(summary: &Summary, samples: &Samples, trace: Vec<Trace>, settings: String) -> Report {
     let about = match &summary.found {
         Found::Select(found) => select(summary, found, samples),
+        Found::Dag(found) => dag(summary, found, samples),
     };
     Report {
         subtitle: format!(
@@ -63,6 +68,10 @@ fn select(summary: &Summary, found: &SelectFound, samples: &Samples) -> Report {
 fn facts(summary: &Summary) -> Vec<Fact> {
     let fact = |name: &str, value: String, note: &str| Fact { name: name.into(), value, note: note.into() };
     let evidence = summary.log_evidence;
+    let models_name = match summary.found {
+        Found::Select(_) => "models met",
+        Found::Dag(_) => "graphs met",
+    };
     let mut facts = vec![
         fact("log evidence", format!("{:.3} ± {:.3}", evidence.estimate, evidence.se), "log p(y), corrected"),
         fact("bound", format!("{:.3} ± {:.3}", summary.elbo.mean, summary.elbo.se), "at most the log evidence"),
@@ -71,7 +80,7 @@ fn facts(summary: &Summary) -> Vec<Fact> {
             evidence.khat.map_or_else(|| "–".into(), |khat| format!("{khat:.2}")),
             "below 0.7: weights can correct q",
         ),
-        fact("models met", models_met(summary), "among the draws"),
+        fact(models_name, models_met(summary), "among the draws"),
         fact("time", format!("{:.0} s", summary.seconds.train + summary.seconds.check), "training and check"),
     ];
     if let Some(exact) = summary.exact {
@@ -162,7 +171,8 @@ fn pairs(summary: &Summary, samples: &Samples, label: impl Fn(&ModelSummary) -> 
     let active = &samples.models[model].active;
     // Slopes first: the intercept and the scale of the errors are there in every model.
     let mut parameters: Vec<usize> = (0..samples.names.len()).filter(|&parameter| active[parameter]).collect();
-    parameters.sort_by_key(|&parameter| matches!(samples.names[parameter].as_str(), "intercept" | "sigma"));
+    let comes_last = |name: &str| name == "intercept" || name == "sigma" || name.starts_with("sigma.");
+    parameters.sort_by_key(|&parameter| comes_last(&samples.names[parameter]));
     parameters.truncate(PAIRS);
     let weights = samples.weights();
     let rows: Vec<usize> = (0..samples.len()).filter(|&row| samples.model[row] == model).collect();
