@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CheckError;
 use super::correction::{Correction, ModelCorrection};
+use super::factors::{self, FactorCheck, khat_of};
 use super::strata::{self, Stratified};
 use super::verdict::Verdict;
 use crate::engine::Engine;
@@ -54,6 +55,10 @@ pub struct Check {
     pub elbo: Estimate,
     /// Corrected model probabilities.
     pub correction: Correction,
+    /// What was found factor by factor, where the density has factors and q(m) is a product of scores; k̂, evidence, correction
+    /// and verdict are then those of the factors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factors: Option<FactorCheck>,
     /// Draws whose target could not be evaluated; they have weight 0.
     pub undefined: usize,
     /// What to do with the answer.
@@ -120,7 +125,7 @@ pub fn check<P: Problem, E: Engine>(
     if log_weights.iter().all(|&log_weight| log_weight == f64::NEG_INFINITY) {
         return Err(CheckError::NoWeight);
     }
-    let khat = stats::smooth(&mut log_weights.clone())?.khat;
+    let khat = khat_of(&log_weights, stats::smooth(&mut log_weights.clone())?.khat);
     let tails = smooth_each(&mut log_weights, &ends)?;
     let strata = split(&log_weights, &ends, &tails);
     let log_evidence = stats::log_total(&strata)?;
@@ -128,14 +133,22 @@ pub fn check<P: Problem, E: Engine>(
     let correction = grouped.correct(posterior, &draws, &strata, &tails, settings.leading)?;
     let threshold = stats::threshold(draws.len());
     let q_weights = q_weights(&words, &ends);
+    let verdict = Verdict::of_weights(khat, threshold, &correction);
+    let found = Found { khat, threshold, log_evidence, correction, verdict, check: None };
+    let found = match factors::correct(posterior, &draws, &found.correction.models)? {
+        Some(corrected) => corrected,
+        None => found,
+    };
+    let Found { khat, threshold, log_evidence, correction, verdict, check: factors } = found;
     Ok(Check {
         khat,
         threshold,
         effective_draws: stats::effective_draws(&log_weights),
         log_evidence,
         elbo,
-        verdict: Verdict::of_weights(khat, threshold, &correction).unless(posterior.warnings()),
+        verdict: verdict.unless(posterior.warnings()),
         correction,
+        factors,
         undefined,
         draws,
         log_weights,
@@ -143,6 +156,16 @@ pub fn check<P: Problem, E: Engine>(
         ends,
         tails,
     })
+}
+
+/// What weights say, be they of models or of factors.
+pub(super) struct Found {
+    pub(super) khat: Option<f64>,
+    pub(super) threshold: f64,
+    pub(super) log_evidence: Estimate,
+    pub(super) correction: Correction,
+    pub(super) verdict: Verdict,
+    pub(super) check: Option<FactorCheck>,
 }
 
 /// The probability of each stratum under q, shared by its draws.

@@ -2,11 +2,12 @@
 //!
 //! Draws from q are weighted by `w = p(m) η(θ | m) / q(m, θ)`. The weights say how good q is (Pareto k̂), what the evidence
 //! is, and what the model probabilities should have been. Where they are too uneven to be used, chains with q as their
-//! proposal ([`refine`]) take over.
+//! proposal ([`refine`]) take over. Where the density has factors, each has weights of its own ([`FactorCheck`]).
 
 mod chain;
 mod correction;
 mod error;
+mod factors;
 mod importance;
 mod refine;
 mod strata;
@@ -14,6 +15,7 @@ mod verdict;
 
 pub use correction::{Correction, ModelCorrection};
 pub use error::CheckError;
+pub use factors::{FactorCheck, FactorCorrection};
 pub use importance::{Check, CheckSettings, check};
 pub use refine::{LocalMove, RefineSettings, Refined, refine};
 pub use verdict::{Verdict, VerdictKind};

@@ -32,7 +32,7 @@ impl Verdict {
     /// By weights: k̂ against its threshold, then the distance between q and its correction.
     pub(super) fn of_weights(khat: Option<f64>, threshold: f64, correction: &Correction) -> Self {
         let shown = match khat {
-            Some(f64::NEG_INFINITY) => "all weights are equal".into(),
+            Some(f64::NEG_INFINITY) => "weights are all but equal".into(),
             Some(khat) if khat < threshold => format!("k̂ = {khat:.2} is below {threshold:.2}"),
             Some(khat) => format!("k̂ = {khat:.2}, not below {threshold:.2}"),
             None => "k̂ is unknown".into(),

@@ -4,8 +4,14 @@ use std::collections::HashMap;
 
 use super::{Graph, low_bits, nodes_of};
 
-/// Down-sets of so many nodes are numbered densely: 8 MiB of counts at most.
+/// Down-sets of so few nodes are numbered densely from the start.
+const SMALL: usize = 12;
+
+/// Down-sets of so many nodes are numbered densely where there are many: 8 MiB of counts at most.
 const MOST_DENSE: usize = 20;
+
+/// So many down-sets of one size are many.
+const MANY: usize = 1 << 11;
 
 /// The most down-sets of one size that are kept for larger graphs.
 const MOST_DOWN_SETS: usize = 1 << 20;
@@ -71,7 +77,12 @@ impl Graph {
 
 /// Number of topological orders of an acyclic graph.
 fn count(parents: &[u64]) -> Option<f64> {
-    if parents.len() <= MOST_DENSE { Some(count_densely(parents)) } else { count_sparsely(parents) }
+    let nodes = parents.len();
+    if nodes > MOST_DENSE {
+        return count_sparsely(parents, MOST_DOWN_SETS);
+    }
+    let sparsely = if nodes > SMALL { count_sparsely(parents, MANY) } else { None };
+    Some(sparsely.unwrap_or_else(|| count_densely(parents)))
 }
 
 fn count_densely(parents: &[u64]) -> f64 {
@@ -91,8 +102,8 @@ fn count_densely(parents: &[u64]) -> f64 {
     ways[ways.len() - 1]
 }
 
-/// Size by size, with only the down-sets that there are.
-fn count_sparsely(parents: &[u64]) -> Option<f64> {
+/// Size by size, with only the down-sets that there are; none where there are more than `most` of one size.
+fn count_sparsely(parents: &[u64], most: usize) -> Option<f64> {
     let mut ways = HashMap::from([(0u64, 1.0)]);
     for _ in 0..parents.len() {
         let mut larger = HashMap::with_capacity(ways.len());
@@ -102,7 +113,7 @@ fn count_sparsely(parents: &[u64]) -> Option<f64> {
                     *larger.entry(set | 1 << node).or_insert(0.0) += own;
                 }
             }
-            if larger.len() > MOST_DOWN_SETS {
+            if larger.len() > most {
                 return None;
             }
         }
@@ -147,7 +158,7 @@ mod tests {
             let graph = random(12, 0.2, seed);
             let members: Vec<usize> = graph.order().unwrap();
             let parents = graph.renumbered(&members);
-            assert_eq!(Some(count_densely(&parents)), count_sparsely(&parents));
+            assert_eq!(Some(count_densely(&parents)), count_sparsely(&parents, MOST_DOWN_SETS));
         }
     }
 
@@ -163,6 +174,14 @@ mod tests {
         let expected = log_factorial(30) - 2.0 * log_factorial(15);
         let found = Graph::from_edges(31, &edges).unwrap().log_orders().unwrap();
         assert!((found - expected).abs() < 1e-10, "{found} {expected}");
+    }
+
+    #[test]
+    fn many_down_sets_of_a_few_nodes_can_be_counted() {
+        // A star of 15 leaves, in any order after its centre.
+        let star: Vec<(usize, usize)> = (1..16).map(|leaf| (0, leaf)).collect();
+        let found = Graph::from_edges(16, &star).unwrap().log_orders().unwrap();
+        assert!((found - (1..=15).map(|i| f64::from(i).ln()).sum::<f64>()).abs() < 1e-10);
     }
 
     #[test]

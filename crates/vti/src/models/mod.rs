@@ -26,7 +26,7 @@ pub use categorical::Categorical;
 pub use choose::{
     AutoregressiveSettings, CategoricalSettings, Chosen, LearningSettings, ModelsError, ModelsSettings, build,
 };
-pub use modular::{Modular, ModularSettings};
+pub use modular::{Modular, ModularSettings, NodeScores, ParentProbabilities, ParentScores};
 pub use surrogate::{Covariance, Surrogate, SurrogateSettings};
 pub use word_workspace::{WordPasses, WordWorkspace};
 pub use words::{DigitInput, WordError, WordNet, WordNetSettings};
@@ -57,6 +57,11 @@ pub trait ModelDistribution<E: Engine>: Send {
 
     /// Learning is over: what was only there to explore may go.
     fn settle(&mut self, _engine: &E) {}
+
+    /// Scores of nodes and their parents, where q is a product of them.
+    fn parent_scores(&mut self, _engine: &E) -> Option<ParentScores> {
+        None
+    }
 
     /// All words, where they are numbered; their log probabilities are then cheap.
     fn catalogue(&self) -> Option<&Catalogue> {

@@ -1,12 +1,14 @@
 //! Optimisers, and schedules of their learning rates.
 
 mod adamw;
+mod lbfgs;
 mod peak;
 mod schedule;
 
 use serde::{Deserialize, Serialize};
 
 pub use adamw::{AdamW, AdamWSettings, SettingError};
+pub(crate) use lbfgs::{Limits, climb_with_metric};
 pub(crate) use peak::{Peak, climb, curvature};
 pub use schedule::Schedule;
 

@@ -21,6 +21,17 @@ pub struct Draws {
     pub log_q: Vec<f64>,
     /// `log p(m) + log η(θ | m)`, where it was asked for. Not a number where it could not be evaluated.
     pub log_target: Vec<f64>,
+    /// Blocks of each draw, where each has a flow of its own and the target was asked for.
+    pub blocks: BlockDraws,
+}
+
+/// Blocks of draws, one after another for each draw.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlockDraws {
+    /// Their keys.
+    pub keys: Vec<u64>,
+    /// `log η_b(θ_b | k) − log q(θ_b | k)`.
+    pub log_weights: Vec<f64>,
 }
 
 impl Draws {
@@ -58,5 +69,7 @@ impl Draws {
         self.log_q_model.append(&mut other.log_q_model);
         self.log_q.append(&mut other.log_q);
         self.log_target.append(&mut other.log_target);
+        self.blocks.keys.append(&mut other.blocks.keys);
+        self.blocks.log_weights.append(&mut other.blocks.log_weights);
     }
 }

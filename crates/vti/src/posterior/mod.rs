@@ -6,14 +6,14 @@ mod saved;
 use std::collections::HashMap;
 use std::path::Path;
 
-pub use draws::Draws;
+pub use draws::{BlockDraws, Draws};
 pub use saved::LoadError;
 pub(crate) use saved::Saved;
 
 use crate::engine::Engine;
 use crate::family::{Family, FamilyError, Pass};
 use crate::flow::Passes;
-use crate::models::Draw;
+use crate::models::{Draw, ParentScores};
 use crate::problem::{Constraints, Problem};
 use crate::random::Purpose;
 use crate::space::{Catalogue, Model};
@@ -205,6 +205,11 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
             log_q_model: pass.log_q_model.clone(),
             ..Draws::default()
         };
+        if target {
+            let BlockDraws { keys, log_weights } = &mut draws.blocks;
+            pass.block_scores(keys, log_weights);
+            log_weights.iter_mut().for_each(|log_h| *log_h = -*log_h);
+        }
         for row in 0..pass.rows() {
             draws.theta[row * stride..][..draws.dims[row]].copy_from_slice(pass.natural(row));
             draws.log_q.push(pass.log_q_model[row] + pass.log_q_theta(row) - pass.log_jacobian[row]);
@@ -253,6 +258,11 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
             found.push(log_q[row] + self.pass.log_q_theta(row) - jacobians[row]);
         }
         Ok(())
+    }
+
+    /// Scores of nodes and their parents, where q(m) is a product of them.
+    pub fn parent_scores(&mut self) -> Option<ParentScores> {
+        self.family.models.parent_scores(self.family.engine)
     }
 
     /// Probabilities of models under q, most probable first: of all where they can be enumerated, otherwise of those among

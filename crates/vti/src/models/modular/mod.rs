@@ -8,19 +8,24 @@
 //! q(P, U) ∝ p(P, U) exp Σ_j (μ_j(π_j) + β σ_j(π_j)).
 //! ```
 //!
-//! The sum over all graphs and orders is exact (see [`orders`]), so q can be drawn from and evaluated exactly too.
+//! The sum over all graphs and orders is exact, so q can be drawn from and evaluated exactly too.
 
+mod layers;
 mod orders;
+mod scores;
+mod sums;
 mod table;
 
 use serde::{Deserialize, Serialize};
 
-use self::orders::{MOST_NODES, OrderSums, Scores};
+use self::orders::Scores;
+pub use self::scores::{NodeScores, ParentProbabilities, ParentScores};
+use self::sums::Sums;
 use self::table::NodeTable;
 use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use crate::engine::Engine;
 use crate::optimise::SettingError;
-use crate::problem::{Factors, Topology};
+use crate::problem::Factors;
 use crate::space::{Dags, ModelSpace};
 use crate::state::{State, StateError};
 
@@ -71,7 +76,7 @@ pub struct Modular<'a> {
     factors: &'a dyn Factors,
     /// One for each node; none before anything is asked.
     tables: Vec<NodeTable>,
-    sums: OrderSums,
+    sums: Sums,
     /// Updates since the sums were made.
     waiting: u64,
 }
@@ -83,10 +88,9 @@ impl std::fmt::Debug for Modular<'_> {
 }
 
 impl<'a> Modular<'a> {
-    /// Whether a problem's models are graphs of few enough nodes, under a prior that is a product.
+    /// Whether a problem's models are graphs of few enough nodes: 20, or 12 where graphs count rather than orders.
     pub fn suits(space: &dyn ModelSpace, factors: &dyn Factors) -> bool {
-        let few = space.graphs().is_some_and(|graphs| graphs.nodes() <= MOST_NODES);
-        few && factors.topology() == Topology::Orders
+        space.graphs().is_some_and(|graphs| graphs.nodes() <= Sums::most_nodes(factors.topology()))
     }
 
     /// Guesses are asked for when the first graph is.
@@ -98,7 +102,7 @@ impl<'a> Modular<'a> {
     ) -> Result<Self, ModelsError> {
         settings.check()?;
         let graphs = space.graphs().filter(|_| Self::suits(space, factors)).ok_or(ModelsError::NotModular)?;
-        let sums = OrderSums::new(graphs.nodes());
+        let sums = Sums::new(factors.topology(), graphs.nodes());
         Ok(Self { settings: settings.clone(), space: graphs, factors, tables: Vec::new(), sums, waiting: 0 })
     }
 
@@ -120,12 +124,6 @@ impl<'a> Modular<'a> {
         self.waiting = 0;
     }
 
-    /// Updates after which the sums are made again: with many nodes they take longer than a step of everything else.
-    fn patience(&self) -> u64 {
-        let nodes = self.space.nodes() as u64;
-        ((nodes << nodes) >> 17).max(1)
-    }
-
     /// Log probabilities of words.
     fn log_probs(&self, words: &[u16], log_q: &mut [f64]) {
         let width = self.space.arities().len();
@@ -133,7 +131,7 @@ impl<'a> Modular<'a> {
         for (word, log_q) in words.chunks_exact(width).zip(log_q) {
             self.space.parents(word, &mut parents);
             let logits = parents.iter().zip(&self.tables).map(|(&set, table)| table.logit(set));
-            *log_q = logits.sum::<f64>() - self.sums.log_total();
+            *log_q = logits.sum::<f64>() - self.sums.log_share(&parents);
         }
     }
 
@@ -197,17 +195,8 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
         engine.for_each_lane(&mut rows, |row, (word, log_q)| {
             let mut stream = draw.row(row);
             let (mut order, mut parents) = (vec![0u16; nodes], vec![0u64; nodes]);
-            sums.draw_order(&mut stream, &mut order);
-            let (mut before, mut sum) = (0, 0.0);
-            for &node in &order {
-                let node = usize::from(node);
-                let index = tables[node].draw(&mut stream, before, sums.local(node, before));
-                parents[node] = tables[node].sets[index];
-                sum += tables[node].logits[index];
-                before |= 1 << node;
-            }
+            **log_q = sums.draw(&mut stream, tables, &mut parents, &mut order);
             space.write_word(&order, &parents, word);
-            **log_q = sum - sums.log_total();
         });
     }
 
@@ -220,7 +209,7 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
         let learned = self.learn(engine, batch);
         self.waiting += 1;
         let mut scale = 0.0;
-        if learned && self.waiting >= self.patience() {
+        if learned && self.waiting >= self.sums.patience(self.space.nodes()) {
             let limit = batch.information_limit * self.waiting as f64;
             scale = self.approach(self.settings.beta, limit, Some(batch));
             self.refresh(engine);
@@ -253,6 +242,14 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
         }
         self.waiting = waiting as u64;
         Ok(())
+    }
+
+    fn parent_scores(&mut self, engine: &E) -> Option<ParentScores> {
+        self.prepare(engine);
+        Some(ParentScores {
+            topology: self.factors.topology(),
+            nodes: self.tables.iter().map(NodeTable::scores).collect(),
+        })
     }
 
     /// Optimism has served its purpose: what remains is the mean of the belief.

@@ -33,7 +33,7 @@ pub(super) struct OrderSums {
 }
 
 /// `log(exp a + exp b)`.
-fn log_add(a: f64, b: f64) -> f64 {
+pub(super) fn log_add(a: f64, b: f64) -> f64 {
     let (high, low) = if a > b { (a, b) } else { (b, a) };
     // Beyond this the smaller is lost in rounding.
     if low < high - 40.0 {
@@ -51,6 +51,37 @@ pub(super) fn without(set: u64, node: usize) -> usize {
     (set & low | set >> 1 & !low) as usize
 }
 
+/// `log z_j(S)` of every node by the set before it.
+pub(super) fn subset_sums<'s, E: Engine>(
+    engine: &E,
+    local: &mut [Vec<f64>],
+    scores: impl Fn(usize) -> Scores<'s> + Sync,
+) {
+    engine.for_each_lane(local, |node, sums| {
+        sums.fill(f64::NEG_INFINITY);
+        let Scores { sets, logits } = scores(node);
+        sets.iter().zip(logits).for_each(|(&set, &logit)| sums[without(set, node)] = logit);
+        for_each_pair(sums, |lower, upper| *upper = log_add(*upper, *lower));
+    });
+}
+
+/// Replaces the number of each set by the sum over all sets that contain it.
+pub(super) fn superset_sums(sums: &mut [f64]) {
+    for_each_pair(sums, |lower, upper| *lower = log_add(*lower, *upper));
+}
+
+/// Calls `visit` with the numbers of sets without and with each bit, one bit after another.
+fn for_each_pair(sums: &mut [f64], visit: impl Fn(&mut f64, &mut f64)) {
+    let mut half = 1;
+    while half < sums.len() {
+        for pair in sums.chunks_exact_mut(2 * half) {
+            let (lower, upper) = pair.split_at_mut(half);
+            lower.iter_mut().zip(upper).for_each(|(lower, upper)| visit(lower, upper));
+        }
+        half *= 2;
+    }
+}
+
 impl OrderSums {
     pub(super) fn new(nodes: usize) -> Self {
         Self {
@@ -62,20 +93,7 @@ impl OrderSums {
 
     /// Sums up the scores of all nodes.
     pub(super) fn update<'s, E: Engine>(&mut self, engine: &E, scores: impl Fn(usize) -> Scores<'s> + Sync) {
-        engine.for_each_lane(&mut self.local, |node, sums| {
-            sums.fill(f64::NEG_INFINITY);
-            let Scores { sets, logits } = scores(node);
-            sets.iter().zip(logits).for_each(|(&set, &logit)| sums[without(set, node)] = logit);
-            // Subset sums, a bit at a time.
-            let mut half = 1;
-            while half < sums.len() {
-                for pair in sums.chunks_exact_mut(2 * half) {
-                    let (lower, upper) = pair.split_at_mut(half);
-                    upper.iter_mut().zip(lower).for_each(|(upper, lower)| *upper = log_add(*upper, *lower));
-                }
-                half *= 2;
-            }
-        });
+        subset_sums(engine, &mut self.local, scores);
         self.before[0] = 0.0;
         for set in 1..1u64 << self.nodes {
             let mut sum = f64::NEG_INFINITY;
@@ -100,6 +118,40 @@ impl OrderSums {
     /// The logarithm of the sum over everything.
     pub(super) fn log_total(&self) -> f64 {
         self.before.last().copied().unwrap_or(0.0)
+    }
+
+    /// The probability of each set of parents of each node, in the order of its scores.
+    ///
+    /// With g(S) the sum over orders of all other nodes after S, node j has the parents π with weight
+    /// `exp s_j(π) Σ_{S ⊇ π} f(S) g(S ∪ j)`.
+    pub(super) fn marginals<'s, E: Engine>(
+        &self,
+        engine: &E,
+        scores: impl Fn(usize) -> Scores<'s> + Sync,
+    ) -> Vec<Vec<f64>> {
+        let all = (1u64 << self.nodes) - 1;
+        let mut after = vec![f64::NEG_INFINITY; self.before.len()];
+        after[all as usize] = 0.0;
+        for set in (0..all).rev() {
+            let mut sum = f64::NEG_INFINITY;
+            for node in members(all & !set) {
+                sum = log_add(sum, self.local(node, set) + after[(set | 1 << node) as usize]);
+            }
+            after[set as usize] = sum;
+        }
+        let mut found: Vec<Vec<f64>> = vec![Vec::new(); self.nodes];
+        engine.for_each_lane(&mut found, |node, found| {
+            let mut sums = vec![f64::NEG_INFINITY; self.local[node].len()];
+            for set in (0..=all).filter(|set| set >> node & 1 == 0) {
+                let around = self.before[set as usize] + after[(set | 1 << node) as usize];
+                sums[without(set, node)] = around;
+            }
+            superset_sums(&mut sums);
+            let Scores { sets, logits } = scores(node);
+            let weight = |(&set, &logit): (&u64, &f64)| (logit + sums[without(set, node)] - self.log_total()).exp();
+            *found = sets.iter().zip(logits).map(weight).collect();
+        });
+        found
     }
 
     /// Draws an order, the last node first.

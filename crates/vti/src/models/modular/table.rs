@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::ModularSettings;
 use super::orders::members;
+use super::{ModularSettings, NodeScores};
 use crate::engine::Engine;
 use crate::models::surrogate::belief::Belief;
 use crate::models::surrogate::learner::Learner;
@@ -43,6 +43,10 @@ impl NodeTable {
         }
     }
 
+    pub(super) fn scores(&self) -> NodeScores {
+        NodeScores { sets: self.sets.clone(), logits: self.logits.clone(), log_prior: self.log_prior.clone() }
+    }
+
     /// The place of a set.
     pub(super) fn index(&self, set: u64) -> Option<usize> {
         self.places.get(&set).map(|&place| place as usize)
@@ -73,13 +77,13 @@ impl NodeTable {
         ranked.sort_unstable_by(|a, b| key(b).total_cmp(&key(a)).then(a.cmp(b)));
     }
 
-    /// Draws a set among those within `before`, whose sum is `log_total`.
-    pub(super) fn draw(&self, stream: &mut Stream, before: u64, log_total: f64) -> usize {
+    /// Draws one of the sets that are `possible`, the sum of whose weights is `exp log_total`.
+    pub(super) fn draw(&self, stream: &mut Stream, log_total: f64, possible: impl Fn(u64) -> bool) -> usize {
         let mut left = stream.uniform();
         let mut chosen = 0;
         for &index in &self.ranked {
             let index = index as usize;
-            if self.sets[index] & !before == 0 {
+            if possible(self.sets[index]) {
                 let share = (self.logits[index] - log_total).exp();
                 // Rounding may leave a little at the end: the last possible set takes it.
                 if share > 0.0 {

@@ -12,6 +12,7 @@
 
 use std::f64::consts::TAU;
 
+use super::layout::Layout;
 use crate::engine::Real;
 use crate::engine::cpu::CpuBuffer;
 use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
@@ -20,13 +21,13 @@ use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
 const FILL: usize = 64;
 
 /// Rows whose sums are taken in the working precision; sums of panels are in double precision.
-const PANEL: usize = 1024;
+pub(super) const PANEL: usize = 1024;
 
 /// Bytes that the hidden units of a block of rows may take: half of a small first-level cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
 /// The most lanes a vector has.
-const MOST_LANES: usize = 16;
+pub(super) const MOST_LANES: usize = 16;
 
 /// Likelihoods of the nodes of a non-linear structural equation model with one hidden layer, given their parents.
 ///
@@ -46,22 +47,20 @@ const MOST_LANES: usize = 16;
 /// ```
 #[derive(Debug)]
 pub struct MlpLikelihood<T> {
-    hidden: usize,
-    bias: bool,
+    pub(super) layout: Layout,
+    /// The known standard deviation.
     sigma: Option<f64>,
-    rows: usize,
+    pub(super) rows: usize,
     /// Distance between columns.
     stride: usize,
     /// A column of ones (with biases; else of zeros), and those of the nodes.
-    columns: CpuBuffer<T>,
+    pub(super) columns: CpuBuffer<T>,
     /// Σ x² of each node.
-    squares: Vec<f64>,
+    pub(super) squares: Vec<f64>,
     /// Hidden units per register block, and how many there are when groups are full.
-    group: usize,
-    full: usize,
-    /// Rows per block.
-    block: usize,
-    instructions: Instructions,
+    pub(super) group: usize,
+    pub(super) full: usize,
+    pub(super) instructions: Instructions,
 }
 
 /// Memory that evaluations need: one for each thread, for any number of evaluations.
@@ -95,13 +94,10 @@ impl<T: Real> MlpLikelihood<T> {
         }
         let (fives, fours) = (hidden.next_multiple_of(5), hidden.next_multiple_of(4));
         let (group, full) = if fives <= fours { (5, fives) } else { (4, fours) };
-        let mut block = PANEL;
-        while block > FILL && block * full * size_of::<T>() > BLOCK_BYTES {
-            block /= 2;
-        }
         let squares = columns.iter().map(|column| column.iter().map(|x| x * x).sum()).collect();
         let instructions = Instructions::detect();
-        Self { hidden, bias, sigma, rows, stride, columns: data, squares, group, full, block, instructions }
+        let layout = Layout { scale: sigma.is_none(), hidden, bias };
+        Self { layout, sigma, rows, stride, columns: data, squares, group, full, instructions }
     }
 
     /// The same restricted to other instructions, if this machine has them: what tests compare with one another.
@@ -119,23 +115,44 @@ impl<T: Real> MlpLikelihood<T> {
 
     /// Number of parameters of a node with so many parents.
     pub fn dim(&self, parents: usize) -> usize {
-        let of_mean = if parents > 0 { (parents + 1) * self.hidden + self.biases() } else { 0 };
-        usize::from(self.sigma.is_none()) + of_mean
+        self.layout.dim(parents)
     }
 
-    fn biases(&self) -> usize {
-        if self.bias { self.hidden + 1 } else { 0 }
+    /// The known standard deviation.
+    pub fn sigma(&self) -> Option<f64> {
+        self.sigma
+    }
+
+    /// Rows of a block with so many numbers for each hidden unit of a row.
+    pub(super) fn block(&self, numbers: usize) -> usize {
+        let mut block = PANEL;
+        while block > FILL && block * numbers * self.full * size_of::<T>() > BLOCK_BYTES {
+            block /= 2;
+        }
+        block
+    }
+
+    /// Where the column of a node begins.
+    pub(super) fn column(&self, node: usize) -> usize {
+        (node + 1) * self.stride
+    }
+
+    /// Where the columns of the inputs begin: of what is always 1, and of the parents.
+    pub(super) fn place_inputs(&self, parents: u64, inputs: &mut Vec<usize>) {
+        inputs.clear();
+        inputs.extend(self.layout.bias.then_some(0));
+        inputs.extend((0..self.nodes()).filter(|i| parents >> i & 1 == 1).map(|i| self.column(i)));
     }
 
     /// Memory for evaluations.
     pub fn scratch(&self) -> Scratch<T> {
         let inputs = self.nodes() + 1;
-        let sums = (inputs + 1) * self.full + 2;
+        let (sums, block) = ((inputs + 1) * self.full + 2, self.block(1));
         Scratch {
             inputs: Vec::with_capacity(inputs),
             weights: vec![T::ZERO; (inputs + 1) * self.full],
-            units: CpuBuffer::zeros(self.full * self.block),
-            errors: CpuBuffer::zeros(self.block),
+            units: CpuBuffer::zeros(self.full * block),
+            errors: CpuBuffer::zeros(block),
             lanes: CpuBuffer::zeros(sums * MOST_LANES),
             sums: vec![0.0; sums],
         }
@@ -162,18 +179,17 @@ impl<T: Real> MlpLikelihood<T> {
             gradient.fill(f64::NAN);
             return f64::NAN;
         }
-        let unknown = usize::from(self.sigma.is_none());
         let sigma = self.sigma.unwrap_or_else(|| theta[0]);
         let precision = sigma.powi(-2);
         let squares = if parents == 0 {
             self.squares[node]
         } else {
-            self.mean(scratch, node, parents, &theta[unknown..]);
-            self.pull_back(scratch, &theta[unknown..], precision, &mut gradient[unknown..]);
+            self.mean(scratch, node, parents, theta);
+            self.pull_back(scratch, parents, theta, precision, gradient);
             scratch.sums[scratch.sums.len() - 2]
         };
         let n = self.rows as f64;
-        if unknown == 1 {
+        if self.layout.scale {
             gradient[0] = (squares * precision - n) / sigma;
         }
         -0.5 * (squares * precision + n * TAU.ln()) - n * sigma.ln()
@@ -182,33 +198,26 @@ impl<T: Real> MlpLikelihood<T> {
     /// All sums for the parameters of a mean.
     fn mean(&self, scratch: &mut Scratch<T>, node: usize, parents: u64, theta: &[f64]) {
         let Scratch { inputs, weights, units, errors, lanes, sums } = scratch;
-        inputs.clear();
-        inputs.extend(self.bias.then_some(0));
-        inputs.extend((0..self.nodes()).filter(|i| parents >> i & 1 == 1).map(|i| (i + 1) * self.stride));
-        let (hidden, full) = (self.hidden, self.full);
-        let count = inputs.len();
+        self.place_inputs(parents, inputs);
+        let full = self.full;
         weights.clear();
-        weights.resize((count + 1) * full, T::ZERO);
-        let (first, second) = weights.split_at_mut(count * full);
-        let (hidden_biases, rest) = theta.split_at(if self.bias { hidden } else { 0 });
-        let (output, rest) = rest.split_at(hidden);
-        let (output_bias, columns) = rest.split_at(usize::from(self.bias));
-        let columns = hidden_biases.chunks_exact(hidden).chain(columns.chunks_exact(hidden)).chain([output]);
-        for (to, from) in first.chunks_exact_mut(full).chain([second]).zip(columns) {
-            to.iter_mut().zip(from).for_each(|(to, &x)| *to = T::from_f64(x));
+        weights.resize((inputs.len() + 1) * full, T::ZERO);
+        let places = self.layout.inputs(parents.count_ones() as usize).chain([self.layout.output()]);
+        for (to, place) in weights.chunks_exact_mut(full).zip(places) {
+            to.iter_mut().zip(&theta[place]).for_each(|(to, &x)| *to = T::from_f64(x));
         }
         sums.clear();
-        sums.resize((count + 1) * full + 2, 0.0);
+        sums.resize((inputs.len() + 1) * full + 2, 0.0);
         self.instructions.run(Walk {
             data: &self.columns,
             rows: self.rows,
-            block: self.block,
+            block: errors.len(),
             group: self.group,
             full,
-            response: (node + 1) * self.stride,
+            response: self.column(node),
             inputs,
             weights,
-            output_bias: T::from_f64(output_bias.first().copied().unwrap_or(0.0)),
+            output_bias: T::from_f64(self.layout.output_bias().map_or(0.0, |place| theta[place])),
             units,
             errors,
             lanes,
@@ -217,21 +226,18 @@ impl<T: Real> MlpLikelihood<T> {
     }
 
     /// From sums to the gradient.
-    fn pull_back(&self, scratch: &Scratch<T>, theta: &[f64], precision: f64, gradient: &mut [f64]) {
-        let (hidden, full) = (self.hidden, self.full);
-        let sums = &scratch.sums;
-        let before = if self.bias { hidden } else { 0 };
-        let output = &theta[before..][..hidden];
-        let (hidden_biases, rest) = gradient.split_at_mut(before);
-        let (by_output, rest) = rest.split_at_mut(hidden);
-        let (by_output_bias, columns) = rest.split_at_mut(usize::from(self.bias));
-        let columns = hidden_biases.chunks_exact_mut(hidden).chain(columns.chunks_exact_mut(hidden));
-        for (to, sums) in columns.zip(sums.chunks_exact(full)) {
-            to.iter_mut().zip(output).zip(sums).for_each(|((to, w2), sum)| *to = -precision * w2 * sum);
+    fn pull_back(&self, scratch: &Scratch<T>, parents: u64, theta: &[f64], precision: f64, gradient: &mut [f64]) {
+        let mut sums = scratch.sums.chunks_exact(self.full);
+        let output = &theta[self.layout.output()];
+        for (place, sums) in self.layout.inputs(parents.count_ones() as usize).zip(&mut sums) {
+            let weights = gradient[place].iter_mut().zip(output).zip(sums);
+            weights.for_each(|((to, w2), sum)| *to = -precision * w2 * sum);
         }
-        let by_units = &sums[scratch.inputs.len() * full..];
-        by_output.iter_mut().zip(by_units).for_each(|(to, sum)| *to = -precision * sum);
-        by_output_bias.iter_mut().zip(sums.last()).for_each(|(to, sum)| *to = -precision * sum);
+        let by_units = gradient[self.layout.output()].iter_mut().zip(sums.next().unwrap_or_default());
+        by_units.for_each(|(to, sum)| *to = -precision * sum);
+        if let (Some(place), Some(total)) = (self.layout.output_bias(), scratch.sums.last()) {
+            gradient[place] = -precision * total;
+        }
     }
 }
 

@@ -4,9 +4,13 @@
 //! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
 
 mod exact;
+mod layout;
 mod likelihood;
 mod linear;
+mod mean_field;
+mod nonlinear;
 mod normaliser;
+mod peak;
 mod prior;
 mod rules;
 mod sem;
@@ -16,7 +20,9 @@ use serde::{Deserialize, Serialize};
 
 pub use exact::{Enumeration, LinearEvidence, enumerate};
 pub use likelihood::{MlpLikelihood, Scratch};
+pub use mean_field::{MeanField, Moments};
 pub use normaliser::Normaliser;
+pub use peak::{Peak, Start};
 pub use prior::{MOST_NODES_OF_GRAPHS, StructurePrior};
 pub use rules::{CompiledRules, Rules, RulesError};
 pub use sem::{Dag, DagError};

@@ -183,6 +183,29 @@ mod tests {
     }
 
     #[test]
+    fn words_sum_to_one() {
+        // An order of 4 nodes, and 6 bits for the edges along it.
+        let swaps = |code: usize| {
+            let mut order = [0, 1, 2, 3];
+            [(0, code % 4), (1, 1 + code / 4 % 3), (2, 2 + code / 12)].into_iter().for_each(|(a, b)| order.swap(a, b));
+            order
+        };
+        let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+        for (kind, rules) in
+            PRIORS.into_iter().flat_map(|kind| some_rules().into_iter().map(move |rules| (kind, rules)))
+        {
+            let prior = prior(kind, 0.4, &rules, 4);
+            let mut total = 0.0;
+            for (order, bits) in (0..24).flat_map(|code| (0..64u32).map(move |bits| (swaps(code), bits))) {
+                let chosen = pairs.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
+                let edges: Vec<(usize, usize)> = chosen.map(|(_, &(a, b))| (order[a], order[b])).collect();
+                total += prior.log_word(&Graph::from_edges(4, &edges).unwrap()).exp();
+            }
+            assert!((total - 1.0).abs() < 1e-11, "{kind:?} {rules:?}: {total}");
+        }
+    }
+
+    #[test]
     fn five_nodes_sum_to_one() {
         for kind in PRIORS {
             let prior = prior(kind, 0.3, &Rules::default(), 5);

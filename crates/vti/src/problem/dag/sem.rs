@@ -1,9 +1,8 @@
 //! Which graph, and which structural equations along it?
 
-use std::sync::Mutex;
-
 use super::linear::Linear;
-use super::{DagSettings, GraphPrior, MlpLikelihood, Noise, RulesError, Scratch, Sem, StructurePrior, Table};
+use super::nonlinear::Nonlinear;
+use super::{DagSettings, GraphPrior, MlpLikelihood, Noise, RulesError, Sem, StructurePrior, Table};
 use crate::graph::Graph;
 use crate::optimise::SettingError;
 use crate::problem::{Constraint, Constraints, DensityError, Factors, Frame, Problem, Topology};
@@ -43,24 +42,7 @@ pub struct Dag {
 #[derive(Debug)]
 enum Likelihood {
     Linear(Linear),
-    Mlp(Pool),
-}
-
-/// The kernel, with memory for as many threads as there are.
-#[derive(Debug)]
-struct Pool {
-    kernel: MlpLikelihood<f32>,
-    scratch: Mutex<Vec<Scratch<f32>>>,
-}
-
-impl Pool {
-    fn node(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        let lock = || self.scratch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut scratch = lock().pop().unwrap_or_else(|| self.kernel.scratch());
-        let value = self.kernel.node(&mut scratch, node, parents, theta, gradient);
-        lock().push(scratch);
-        value
-    }
+    Mlp(Box<Nonlinear>),
 }
 
 /// Data or settings that make no problem.
@@ -122,10 +104,10 @@ impl Dag {
         let prior = StructurePrior::new(settings.prior, settings.edge_penalty, rules)?;
         let likelihood = match settings.sem {
             Sem::Linear {} => Likelihood::Linear(Linear::new(&table, sigma, settings.weight_scale)),
-            Sem::Mlp { hidden, bias } => Likelihood::Mlp(Pool {
-                kernel: MlpLikelihood::new(&table.columns, hidden, bias, sigma),
-                scratch: Mutex::default(),
-            }),
+            Sem::Mlp { hidden, bias } => {
+                let likelihood = MlpLikelihood::new(&table.columns, hidden, bias, sigma);
+                Likelihood::Mlp(Box::new(Nonlinear::new(likelihood, settings.weight_scale)))
+            }
         };
         let constraints = match sigma {
             Some(_) => None,
@@ -278,7 +260,7 @@ impl Factors for Dag {
     fn log_density(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
         let likelihood = match &self.likelihood {
             Likelihood::Linear(linear) => linear.log_likelihood(node, parents, theta, gradient),
-            Likelihood::Mlp(pool) => pool.node(node, parents, theta, gradient),
+            Likelihood::Mlp(mlp) => mlp.log_likelihood(node, parents, theta, gradient),
         };
         Ok(likelihood + self.add_prior(theta, gradient))
     }
@@ -286,13 +268,17 @@ impl Factors for Dag {
     fn frame(&self, node: usize, parents: u64) -> Option<Frame> {
         match &self.likelihood {
             Likelihood::Linear(linear) => linear.frame(node, parents),
-            Likelihood::Mlp(_) => None,
+            Likelihood::Mlp(mlp) => mlp.frame(node, parents),
         }
     }
 
-    /// The evidence if the posterior were what its frame says, which it is for linear equations with known noise.
+    /// Of linear equations the evidence if the posterior were what its frame says, which it is where noise is known; of
+    /// non-linear ones a lower bound.
     fn guess(&self, node: usize, parents: u64) -> f64 {
-        let Some(frame) = Factors::frame(self, node, parents) else { return 0.0 };
+        if let Likelihood::Mlp(mlp) = &self.likelihood {
+            return mlp.guess(node, parents);
+        }
+        let Some(frame) = Factors::frame(self, node, parents) else { return f64::NEG_INFINITY };
         let mut theta = frame.location().to_vec();
         let mut log_jacobian = 0.0;
         if self.constraints.is_some()

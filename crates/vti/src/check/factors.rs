@@ -1,0 +1,272 @@
+//! The check of densities with factors, block by block.
+//!
+//! Where q is a product over blocks given the model, so are its weights, and each factor under its key can be corrected on its
+//! own: the mean of its weights is its evidence. These have far fewer dimensions than whole models, and every draw says
+//! something about all of its blocks. For graphs the exact sums over orders then turn the evidences of nodes and sets of
+//! parents into the probabilities of graphs and edges.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
+use super::importance::Found;
+use super::{CheckError, Verdict};
+use crate::engine::Engine;
+use crate::graph::Graph;
+use crate::models::{ParentProbabilities, ParentScores};
+use crate::posterior::{Draws, Posterior};
+use crate::problem::{Problem, Topology};
+use crate::random::{Purpose, Stream};
+use crate::stats::{self, Estimate, Stratum};
+
+/// Factors with fewer draws are not corrected on their own.
+const FEWEST: usize = 25;
+
+/// k̂ counts for factors of at least this probability.
+const WORTH: f64 = 0.05;
+
+/// Repetitions with evidences moved within their errors.
+const REPEATS: u64 = 24;
+
+/// Above so many nodes, fewer repetitions: each takes seconds.
+const MANY_NODES: usize = 15;
+const FEW_REPEATS: u64 = 6;
+
+/// What the weights of factors say.
+#[derive(Clone, Debug, Serialize)]
+pub struct FactorCheck {
+    /// Factors that were drawn often enough, most probable first.
+    pub factors: Vec<FactorCorrection>,
+    /// Probabilities of edges under q, n × n row by row: `[i * n + j]` is that of i → j.
+    pub edges_q: Vec<f64>,
+    /// Corrected ones.
+    pub edges: Vec<Estimate>,
+}
+
+/// One factor under a key.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FactorCorrection {
+    /// The block: which node.
+    pub block: usize,
+    /// The key: the set of its parents.
+    pub key: u64,
+    /// The probability of the key under q.
+    pub q: f64,
+    /// Corrected.
+    pub corrected: f64,
+    /// `log ∫ η_b(θ_b | k) dθ_b`.
+    pub log_evidence: Estimate,
+    /// k̂ of its weights, −∞ if they are all but equal ("-inf" in JSON).
+    #[serde(serialize_with = "serialize_khat")]
+    pub khat: Option<f64>,
+    /// What k̂ must stay below.
+    pub threshold: f64,
+    /// How often it was drawn.
+    pub draws: usize,
+}
+
+/// Weights that differ by less than this from their mean, as a logarithm, are all but equal: whatever shape their tail has,
+/// there is nothing to correct.
+const EQUAL: f64 = 0.1;
+
+/// k̂, or −∞ where weights are all but equal.
+pub(super) fn khat_of(log_weights: &[f64], khat: Option<f64>) -> Option<f64> {
+    let most = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mean = stats::log_sum_exp(log_weights) - (log_weights.len() as f64).ln();
+    if most - mean < EQUAL { Some(f64::NEG_INFINITY) } else { khat }
+}
+
+/// Corrects factor by factor, where q(m) is a product of scores and blocks have weights of their own.
+pub(super) fn correct<P: Problem, E: Engine>(
+    posterior: &mut Posterior<'_, P, E>,
+    draws: &Draws,
+    models: &[ModelCorrection],
+) -> Result<Option<Found>, CheckError> {
+    let Some(scores) = posterior.parent_scores().filter(|_| !draws.blocks.keys.is_empty()) else { return Ok(None) };
+    let engine = posterior.family().engine;
+    let q = scores.probabilities(engine);
+    let mut factors = weigh(draws, &scores, &q)?;
+    let (corrected_scores, errors) = corrected_scores(&scores, &q, &factors);
+    let corrected = corrected_scores.probabilities(engine);
+    for factor in &mut factors {
+        let place = place(&scores, factor.block, factor.key);
+        factor.corrected = place.map_or(0.0, |place| corrected.nodes[factor.block][place]);
+    }
+    let spread = repeat(engine, &corrected_scores, &errors, posterior.seed(), &corrected);
+    // log p(m) is a constant and the parts of the nodes.
+    let word = draws.word(0);
+    let parts = block_parts(&scores, &draws.blocks.keys[..scores.nodes.len()], |node, place| node.log_prior[place]);
+    let orders = match scores.topology {
+        Topology::Orders => 0.0,
+        Topology::Graphs => {
+            let graph = Graph::from_parents(draws.blocks.keys[..scores.nodes.len()].to_vec());
+            graph.ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0)
+        }
+    };
+    let constant = posterior.problem().log_prior(word) + orders - parts;
+    let log_evidence = Estimate { value: corrected.log_total + constant, se: spread.log_total };
+    let models = correct_models(posterior, models, (&scores, &q), (&corrected_scores, &corrected), &factors);
+    let correction = Correction::new(models);
+    let worst = worst(&factors);
+    let (khat, threshold) = worst.map_or((None, stats::threshold(draws.len())), |worst| (worst.khat, worst.threshold));
+    let verdict = Verdict::of_weights(khat, threshold, &correction);
+    let edges = corrected.edges.iter().zip(&spread.edges).map(|(&value, &se)| Estimate { value, se }).collect();
+    let check = FactorCheck { factors, edges_q: q.edges, edges };
+    Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
+}
+
+/// The factor that matters whose k̂ is furthest beyond its threshold.
+fn worst(factors: &[FactorCorrection]) -> Option<&FactorCorrection> {
+    let beyond = |factor: &FactorCorrection| factor.khat.map_or(f64::INFINITY, |khat| khat - factor.threshold);
+    let matter = factors.iter().filter(|factor| factor.q.max(factor.corrected) >= WORTH);
+    matter.max_by(|a, b| beyond(a).total_cmp(&beyond(b)))
+}
+
+/// The place of a set of parents among those of its node.
+fn place(scores: &ParentScores, node: usize, set: u64) -> Option<usize> {
+    scores.nodes[node].sets.binary_search(&set).ok()
+}
+
+/// The sum over nodes of something about their sets of parents; −∞ if one is unknown.
+fn block_parts(scores: &ParentScores, keys: &[u64], part: impl Fn(&crate::models::NodeScores, usize) -> f64) -> f64 {
+    let nodes = keys.iter().enumerate();
+    nodes
+        .map(|(node, &set)| place(scores, node, set).map_or(f64::NEG_INFINITY, |at| part(&scores.nodes[node], at)))
+        .sum()
+}
+
+/// Evidence and k̂ of every factor that was drawn often enough.
+fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Result<Vec<FactorCorrection>, CheckError> {
+    let nodes = scores.nodes.len();
+    let mut groups: HashMap<(usize, u64), Vec<f64>> = HashMap::new();
+    for (piece, (&key, &log_weight)) in draws.blocks.keys.iter().zip(&draws.blocks.log_weights).enumerate() {
+        let log_weight = if log_weight.is_nan() { f64::NEG_INFINITY } else { log_weight };
+        groups.entry((piece % nodes, key)).or_default().push(log_weight);
+    }
+    let mut found = Vec::new();
+    for ((block, key), mut log_weights) in groups {
+        let Some(at) = place(scores, block, key).filter(|_| log_weights.len() >= FEWEST) else { continue };
+        let smoothed = stats::smooth(&mut log_weights)?;
+        let stratum = Stratum { log_weights: &log_weights, log_beyond: smoothed.log_beyond };
+        let Ok(total) = stats::log_total(&[stratum]) else { continue };
+        let count = log_weights.len();
+        found.push(FactorCorrection {
+            block,
+            key,
+            q: q.nodes[block][at],
+            corrected: 0.0,
+            log_evidence: Estimate { value: total.value - (count as f64).ln(), se: total.se },
+            khat: khat_of(&log_weights, smoothed.khat),
+            threshold: stats::threshold(count),
+            draws: count,
+        });
+    }
+    found.sort_by(|a, b| b.q.total_cmp(&a.q).then((a.block, a.key).cmp(&(b.block, b.key))));
+    Ok(found)
+}
+
+/// Scores with the evidences of factors in place of their bounds, and the error of each. What was not drawn often enough keeps
+/// its score, moved by as much as those of its node were on average.
+fn corrected_scores(
+    scores: &ParentScores,
+    q: &ParentProbabilities,
+    factors: &[FactorCorrection],
+) -> (ParentScores, Vec<Vec<f64>>) {
+    let mut corrected = scores.clone();
+    let mut errors: Vec<Vec<f64>> = scores.nodes.iter().map(|node| vec![0.0; node.sets.len()]).collect();
+    for (block, node) in corrected.nodes.iter_mut().enumerate() {
+        let own = || factors.iter().filter(|factor| factor.block == block);
+        let mut moves = Vec::new();
+        for factor in own() {
+            if let Some(at) = place(scores, block, factor.key) {
+                let to = node.log_prior[at] + factor.log_evidence.value;
+                moves.push((at, to, to - node.logits[at], q.nodes[block][at]));
+                errors[block][at] = factor.log_evidence.se;
+            }
+        }
+        let weight: f64 = moves.iter().map(|&(.., q)| q).sum();
+        let shift = moves.iter().map(|&(_, _, by, q)| by * q).sum::<f64>() / weight.max(f64::MIN_POSITIVE);
+        node.logits.iter_mut().for_each(|logit| *logit += shift);
+        moves.iter().for_each(|&(at, to, ..)| node.logits[at] = to);
+    }
+    (corrected, errors)
+}
+
+/// Standard errors of what follows from scores.
+struct Spread {
+    edges: Vec<f64>,
+    log_total: f64,
+}
+
+/// How much probabilities move when evidences move within their errors.
+fn repeat<E: Engine>(
+    engine: &E,
+    scores: &ParentScores,
+    errors: &[Vec<f64>],
+    seed: u64,
+    centre: &ParentProbabilities,
+) -> Spread {
+    let repeats = if scores.nodes.len() > MANY_NODES { FEW_REPEATS } else { REPEATS };
+    let mut squares = vec![0.0; centre.edges.len()];
+    let mut total = 0.0;
+    for number in 0..repeats {
+        let mut stream = Stream::new(seed, Purpose::Check, u64::MAX, number);
+        let mut moved = scores.clone();
+        for (node, errors) in moved.nodes.iter_mut().zip(errors) {
+            node.logits.iter_mut().zip(errors).for_each(|(logit, error)| *logit += error * stream.normal());
+        }
+        let found = moved.probabilities(engine);
+        squares.iter_mut().zip(found.edges.iter().zip(&centre.edges)).for_each(|(s, (a, b))| *s += (a - b) * (a - b));
+        total += (found.log_total - centre.log_total).powi(2);
+    }
+    let share = repeats as f64;
+    Spread { edges: squares.into_iter().map(|s| (s / share).sqrt()).collect(), log_total: (total / share).sqrt() }
+}
+
+/// Exact probabilities of the models under q and under the corrected scores.
+fn correct_models<P: Problem, E: Engine>(
+    posterior: &Posterior<'_, P, E>,
+    models: &[ModelCorrection],
+    (scores, q): (&ParentScores, &ParentProbabilities),
+    (corrected_scores, corrected): (&ParentScores, &ParentProbabilities),
+    factors: &[FactorCorrection],
+) -> Vec<ModelCorrection> {
+    let known: HashMap<(usize, u64), &FactorCorrection> =
+        factors.iter().map(|factor| ((factor.block, factor.key), factor)).collect();
+    let blocks = posterior.family().space().blocks();
+    let mut keys = vec![0; scores.nodes.len()];
+    let models = models.iter().map(|model| {
+        if let Some(blocks) = blocks {
+            blocks.keys(&model.model, &mut keys);
+        }
+        // Words of one graph share its probability.
+        let log_orders = match scores.topology {
+            Topology::Graphs => 0.0,
+            Topology::Orders => {
+                Graph::from_parents(keys.clone()).ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0)
+            }
+        };
+        let of = |scores: &ParentScores, log_total: f64| {
+            (block_parts(scores, &keys, |node, at| node.logits[at]) + log_orders - log_total).exp()
+        };
+        let own: Option<Vec<&FactorCorrection>> =
+            keys.iter().enumerate().map(|(node, &key)| known.get(&(node, key)).copied()).collect();
+        let value = of(corrected_scores, corrected.log_total);
+        let log_evidence = own.as_ref().map(|own| Estimate {
+            value: own.iter().map(|factor| factor.log_evidence.value).sum(),
+            se: own.iter().map(|factor| factor.log_evidence.se.powi(2)).sum::<f64>().sqrt(),
+        });
+        // The evidence of the model against that of all others.
+        let se = value * (1.0 - value).max(0.0) * log_evidence.map_or(1.0, |evidence| evidence.se);
+        let khats = own.map(|own| own.iter().map(|factor| factor.khat).collect::<Option<Vec<f64>>>());
+        ModelCorrection {
+            q: of(scores, q.log_total),
+            corrected: Estimate { value, se },
+            log_evidence,
+            khat: khats.flatten().map(|khats| khats.into_iter().fold(f64::NEG_INFINITY, f64::max)),
+            ..model.clone()
+        }
+    });
+    models.collect()
+}

@@ -1,0 +1,68 @@
+//! Non-linear structural equations: the kernel, with memory for as many threads as there are, and peaks met so far.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{MeanField, MlpLikelihood, Moments, Peak, Scratch, Start};
+use crate::problem::Frame;
+
+/// Likelihoods and peaks of nodes given their parents.
+#[derive(Debug)]
+pub(super) struct Nonlinear {
+    likelihood: MlpLikelihood<f32>,
+    weight_scale: f64,
+    scratch: Mutex<Vec<Scratch<f32>>>,
+    moments: Mutex<Vec<Moments<f32>>>,
+    peaks: Mutex<HashMap<(usize, u64), Option<Arc<Peak>>>>,
+}
+
+/// Nothing is left half done where a thread panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Nonlinear {
+    pub(super) fn new(likelihood: MlpLikelihood<f32>, weight_scale: f64) -> Self {
+        let (scratch, moments, peaks) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { likelihood, weight_scale, scratch, moments, peaks }
+    }
+
+    /// `log p(x_j | x_pa, θ_j)` and its gradient.
+    pub(super) fn log_likelihood(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        let kept = lock(&self.scratch).pop();
+        let mut scratch = kept.unwrap_or_else(|| self.likelihood.scratch());
+        let value = self.likelihood.node(&mut scratch, node, parents, theta, gradient);
+        lock(&self.scratch).push(scratch);
+        value
+    }
+
+    /// Where the best independent normal parameters are.
+    pub(super) fn frame(&self, node: usize, parents: u64) -> Option<Frame> {
+        let peak = self.peak(node, parents)?;
+        Frame::diagonal(peak.location.clone(), &peak.precision)
+    }
+
+    /// Their evidence lower bound.
+    pub(super) fn guess(&self, node: usize, parents: u64) -> f64 {
+        self.peak(node, parents).map_or(f64::NEG_INFINITY, |peak| peak.lower_bound)
+    }
+
+    /// The better of two peaks: reached from random weights, and from what was found without the last parent. A pure function,
+    /// however often and in whatever order it is asked.
+    fn peak(&self, node: usize, parents: u64) -> Option<Arc<Peak>> {
+        if let Some(known) = lock(&self.peaks).get(&(node, parents)) {
+            return known.clone();
+        }
+        let fewer = parents & !(1u64.checked_shl(63 - parents.leading_zeros().min(63)).unwrap_or(0));
+        let nearby = if fewer == 0 { None } else { self.peak(node, fewer) };
+        let mut starts = vec![Start::Random(0)];
+        starts.extend(nearby.as_deref().map(|peak| Start::Near { parents: fewer, peak }));
+        let field = MeanField::new(&self.likelihood, self.weight_scale);
+        let kept = lock(&self.moments).pop();
+        let mut moments = kept.unwrap_or_else(|| field.scratch());
+        let found = field.peak(&mut moments, node, parents, &starts).map(Arc::new);
+        lock(&self.moments).push(moments);
+        lock(&self.peaks).insert((node, parents), found.clone());
+        found
+    }
+}

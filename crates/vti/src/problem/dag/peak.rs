@@ -1,0 +1,146 @@
+//! The best independent normal parameters of a node given its parents.
+//!
+//! The posterior of a hidden layer has many peaks, and its highest one says little: the sharp ones hold little mass. So what
+//! is climbed is not the density but the evidence lower bound of [`MeanField`]. It is smooth, free of noise, prefers broad
+//! peaks, and lets units that are not needed fall back to their prior. Where it was reached from hardly matters then.
+
+use super::mean_field::{MeanField, Moments};
+use crate::engine::Real;
+use crate::optimise::{Limits, climb_with_metric};
+use crate::random::{Purpose, Stream};
+
+/// Independent normal parameters of a node, in free coordinates: in place of an unknown σ stands log σ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peak {
+    /// Means.
+    pub location: Vec<f64>,
+    /// One over the variances.
+    pub precision: Vec<f64>,
+    /// The evidence lower bound: at most `log p(x_j | x_pa)`, in nats.
+    pub lower_bound: f64,
+}
+
+/// Where to begin.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// From random weights: another number, other weights.
+    Random(u64),
+    /// From what was found for other parents. Parents that are new there begin without effect.
+    Near {
+        /// Those parents.
+        parents: u64,
+        /// What was found.
+        peak: &'a Peak,
+    },
+}
+
+/// Standard deviation of random weights, in units of their prior's.
+const RANDOM_SPREAD: f64 = 0.7;
+/// What is left to a new parent's weights, in units of their uncertainty.
+const NEW_SPREAD: f64 = 0.1;
+/// Logarithm of the standard deviations that random starts have.
+const RANDOM_LOG_SCALE: f64 = -2.0;
+/// When a climb ends: 0.05 nats in ten steps are noise beside what separates the peaks.
+const LIMITS: Limits = Limits { steps: 400, flat: 0.05 };
+/// Logarithms of standard deviations stay within this: single precision holds their squares.
+const LOG_SCALES: (f64, f64) = (-15.0, 10.0);
+
+impl<T: Real> MeanField<'_, T> {
+    /// The highest of the peaks reached from `starts`; none where there are no starts or none of them has a finite lower
+    /// bound. Depends on nothing but its arguments.
+    pub fn peak(&self, scratch: &mut Moments<T>, node: usize, parents: u64, starts: &[Start<'_>]) -> Option<Peak> {
+        let mut best: Option<crate::optimise::Peak> = None;
+        // Without parents there is one peak, if any.
+        let starts = if parents == 0 { &starts[..starts.len().min(1)] } else { starts };
+        for start in starts {
+            let q = match *start {
+                Start::Random(number) => self.random(node, parents, number),
+                Start::Near { parents: others, peak } => self.near(node, parents, others, peak),
+            };
+            let dim = q.len() / 2;
+            // The inverse of q's Fisher information.
+            let metric = |q: &[f64], to: &mut [f64]| {
+                for i in 0..dim {
+                    to[i] = (2.0 * q[dim + i]).exp();
+                    to[dim + i] = 0.5;
+                }
+            };
+            let found = climb_with_metric(&q, LIMITS, metric, |q, gradient| {
+                let (low, high) = LOG_SCALES;
+                if q[dim..].iter().any(|log_scale| !(low..high).contains(log_scale)) {
+                    return f64::NEG_INFINITY;
+                }
+                self.lower_bound(scratch, node, parents, q, gradient)
+            });
+            best = match (best, found) {
+                (Some(best), Some(found)) if best.value >= found.value => Some(best),
+                (best, found) => found.or(best),
+            };
+        }
+        best.map(|best| {
+            let (location, log_scale) = best.point.split_at(best.point.len() / 2);
+            Peak {
+                location: location.to_vec(),
+                precision: log_scale.iter().map(|l| (-2.0 * l).exp()).collect(),
+                lower_bound: best.value,
+            }
+        })
+    }
+
+    /// Means and logarithms of standard deviations with random weights.
+    fn random(&self, node: usize, parents: u64, number: u64) -> Vec<f64> {
+        let layout = self.likelihood.layout;
+        let mut stream = Stream::new(number, Purpose::Initialise, node as u64, parents);
+        let dim = layout.dim(parents.count_ones() as usize);
+        let mut q: Vec<f64> = (0..dim).map(|_| RANDOM_SPREAD * self.weight_scale() * stream.normal()).collect();
+        q.resize(2 * dim, RANDOM_LOG_SCALE);
+        if layout.scale {
+            q[0] = self.log_spread(node);
+        }
+        q
+    }
+
+    /// What was found for other parents, as far as it goes.
+    fn near(&self, node: usize, parents: u64, others: u64, peak: &Peak) -> Vec<f64> {
+        let layout = self.likelihood.layout;
+        let (count, other_count) = (parents.count_ones() as usize, others.count_ones() as usize);
+        let mut q = self.random(node, parents, others);
+        let dim = q.len() / 2;
+        let place = |of: u64, parent: usize| layout.column((of & ((1 << parent) - 1)).count_ones() as usize);
+        let mut copy = |to: std::ops::Range<usize>, from: std::ops::Range<usize>| {
+            for (to, from) in to.zip(from) {
+                q[to] = peak.location[from];
+                q[dim + to] = -0.5 * peak.precision[from].ln();
+            }
+        };
+        if other_count == 0 || count == 0 || peak.location.len() != layout.dim(other_count) {
+            return q;
+        }
+        let before = 0..layout.column(0).start;
+        copy(before.clone(), before);
+        for parent in (0..64).filter(|parent| (parents & others) >> parent & 1 == 1) {
+            copy(place(parents, parent), place(others, parent));
+        }
+        for parent in (0..64).filter(|parent| (parents & !others) >> parent & 1 == 1) {
+            for (unit, to) in place(parents, parent).enumerate() {
+                // As uncertain as the unit's other weights: what fell back to its prior stays there.
+                let log_scale =
+                    (0..other_count).map(|rank| -0.5 * peak.precision[layout.column(rank).start + unit].ln());
+                q[dim + to] = log_scale.sum::<f64>() / other_count as f64;
+                q[to] *= NEW_SPREAD * q[dim + to].exp();
+            }
+        }
+        q
+    }
+
+    /// Logarithm of the standard deviation of a node about 0, or 0 where it has none.
+    fn log_spread(&self, node: usize) -> f64 {
+        let likelihood = self.likelihood;
+        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows as f64).ln();
+        if spread.is_finite() { spread } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
