@@ -115,8 +115,9 @@ fn all_files_tell_the_same() {
     let expected: f64 = corrected.iter().flatten().sum();
     assert!((number(&summary["graph"]["expected_edges"]) - expected).abs() < 1e-9);
     let counts = summary["graph"]["edge_counts"].as_array().unwrap();
+    // From draws, while edges are known by sums over graphs.
     let mean: f64 = counts.iter().map(|entry| number(&entry[0]) * number(&entry[1])).sum();
-    assert!((mean - expected).abs() < 1e-9);
+    assert!((mean - expected).abs() < 0.1, "{mean} {expected}");
     let models = rows(&scratch.read("run/models.csv"));
     let with = |edge: &str| {
         let has = |row: &&BTreeMap<String, String>| row["label"].split(", ").any(|other| other == edge);
@@ -124,7 +125,7 @@ fn all_files_tell_the_same() {
     };
     for (from, to) in [(0, 1), (1, 0), (2, 3)] {
         let edge = format!("{}→{}", names[from], names[to]);
-        // Weights of graphs that draws met seldom are estimated in another way.
+        // Graphs that no draw met are not listed.
         assert!((with(&edge) - corrected[from][to]).abs() < 0.03, "{edge}");
     }
     let best = summary["graph"]["most_probable"].as_array().unwrap();
@@ -191,16 +192,19 @@ fn metrics_have_their_conventions_and_trivial_answers_beside_them() {
 #[test]
 fn what_people_read_is_what_it_was() {
     let scratch = finished();
-    // Digits depend on the machine, and with them the width of columns and the order of what is nearly equal.
+    // Numbers depend on the machine, and with them the width of columns and the order of what is nearly equal.
+    let token = |word: &str, line: &str| {
+        let is_number = |text: &str| text.parse::<f64>().is_ok() && (text.contains('.') || !line.contains("counts"));
+        let core = word.trim_matches(['(', ')', ',']);
+        if is_number(core) { word.replace(core, "N") } else { word.to_string() }
+    };
     let shape = |text: &str| -> String {
-        let digits: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
         let mut lines: Vec<String> = Vec::new();
-        for line in digits.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let line = words.join(" ");
+        for line in text.lines() {
+            let words: Vec<String> = line.split_whitespace().map(|word| token(word, line)).collect();
             let is_edge = line.contains('→');
             if !(is_edge && lines.last().is_some_and(|last| last.contains('→'))) {
-                lines.push(if is_edge { "… →".into() } else { line });
+                lines.push(if is_edge { "… →".into() } else { words.join(" ") });
             }
         }
         lines.join("\n") + "\n"
