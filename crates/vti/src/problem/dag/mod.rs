@@ -3,9 +3,11 @@
 
 mod layout;
 mod likelihood;
+mod linear;
 mod mean_field;
 mod peak;
 
 pub use likelihood::{MlpLikelihood, Scratch};
+pub use linear::LinearLikelihood;
 pub use mean_field::{MeanField, Moments};
 pub use peak::{Peak, Start};
