@@ -111,7 +111,7 @@ fn test() -> Result<()> {
 fn bench(name: &str, no_peer: bool, save: bool, options: &[String]) -> Result<()> {
     let mut command = cargo(&["run", "--release", "--quiet", "--package", "vti-bench", "--", name]);
     // The others measure ours against ours.
-    if name == "flow" && !no_peer {
+    if ["flow", "sem"].contains(&name) && !no_peer {
         command.arg("--peer-python").arg(peer_python()?);
     }
     if save {
