@@ -99,7 +99,9 @@ fn test() -> Result<()> {
     // What other tools make of our files is tested where they can be had.
     match python("python", "crates/vti-cli/tests/cli/requirements.txt") {
         Ok(python) => drop(tests.env("VTI_PYTHON", python)),
-        Err(error) => announce(&format!("without pandas, polars and ArviZ, so their test is left out: {error:#}")),
+        Err(error) => announce(&format!(
+            "without pandas, polars, ArviZ, NetworkX and pydot, so their tests are left out: {error:#}"
+        )),
     }
     run(&mut tests)?;
     run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;

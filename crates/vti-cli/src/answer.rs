@@ -178,6 +178,17 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// Models that were met, with their corrected probabilities. Chains count the models of all iterations, not only of
+    /// those that they keep as draws.
+    pub(crate) fn corrected_models(&self) -> Vec<(Model, f64)> {
+        match self.chains {
+            Some(ChainsAnswer { refined, .. }) => {
+                refined.correction.models.iter().map(|model| (model.model.clone(), model.corrected.value)).collect()
+            }
+            None => self.corrected_words(),
+        }
+    }
+
     /// Words that were drawn, with their probabilities under q.
     pub(crate) fn q_words(&self) -> Vec<(Model, f64)> {
         self.q_parts.weighted_words(&self.check.q_weights)

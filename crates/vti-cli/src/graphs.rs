@@ -14,21 +14,15 @@ use crate::summary::{BaselineSummary, CpdagSummary, GraphSummary, MetricSummary,
 
 /// Graphs with their probabilities.
 pub(crate) struct Graphs<'a> {
-    names: &'a [String],
+    dag: &'a Dag,
     all: Vec<(Graph, f64)>,
-    /// Mean position of each node in the orders that words name.
-    positions: Vec<f64>,
 }
 
 impl<'a> Graphs<'a> {
     /// From words with their probabilities; several words may mean one graph.
     pub(crate) fn new(dag: &'a Dag, words: &[(Model, f64)]) -> Self {
-        let names = dag.space().names();
         let mut sums: HashMap<Graph, f64> = HashMap::new();
-        let mut positions = vec![0.0; names.len()];
         for (word, weight) in words {
-            let order = dag.space().order(word);
-            order.iter().enumerate().for_each(|(place, node)| positions[usize::from(*node)] += weight * place as f64);
             if let Some(graph) = dag.graph(word) {
                 *sums.entry(graph).or_insert(0.0) += weight;
             }
@@ -36,24 +30,34 @@ impl<'a> Graphs<'a> {
         let mut all: Vec<(Graph, f64)> = sums.into_iter().collect();
         // In an order that does not depend on hashing, so that sums are the same in every run.
         all.sort_by(|a, b| a.0.cmp(&b.0));
-        Self { names, all, positions }
+        Self { dag, all }
     }
 
-    /// What a summary says about them, and about the most probable one.
-    pub(crate) fn summary(&self, best: Option<&Graph>) -> GraphSummary {
-        let nodes = self.names.len();
+    fn names(&self) -> &'a [String] {
+        self.dag.space().names()
+    }
+
+    /// What a summary says about them, about the most probable one, and about the orders that drawn words name.
+    pub(crate) fn summary(&self, best: Option<&Graph>, words: &[(Model, f64)]) -> GraphSummary {
+        let nodes = self.names().len();
+        let mut positions = vec![0.0; nodes];
+        for (word, weight) in words {
+            let order = self.dag.space().order(word);
+            order.iter().enumerate().for_each(|(place, node)| positions[usize::from(*node)] += weight * place as f64);
+        }
         let mean = |of: &dyn Fn(&Graph) -> f64| self.all.iter().map(|(graph, weight)| weight * of(graph)).sum::<f64>();
         let mut counts: BTreeMap<usize, f64> = BTreeMap::new();
         self.all.iter().for_each(|(graph, weight)| *counts.entry(graph.edge_count()).or_insert(0.0) += weight);
         let parents = |node: usize| mean(&|graph: &Graph| f64::from(graph.parents(node).count_ones()));
-        let by_node = |of: &dyn Fn(usize) -> f64| Ordered(self.names.iter().cloned().zip((0..nodes).map(of)).collect());
+        let by_node =
+            |of: &dyn Fn(usize) -> f64| Ordered(self.names().iter().cloned().zip((0..nodes).map(of)).collect());
         GraphSummary {
             most_probable: best.map_or_else(Vec::new, |best| self.named(best)),
             cpdag: best.and_then(|best| Cpdag::of(best).ok()).map(|class| self.class(&class)).unwrap_or_default(),
             expected_edges: mean(&|graph: &Graph| graph.edge_count() as f64),
             edge_counts: counts.into_iter().collect(),
             parents: by_node(&parents),
-            mean_position: by_node(&|node| self.positions[node]),
+            mean_position: by_node(&|node| positions[node]),
             ancestor: self.ancestors(),
         }
     }
@@ -63,11 +67,11 @@ impl<'a> Graphs<'a> {
     }
 
     fn name(&self, (from, to): (usize, usize)) -> NamedEdge {
-        [self.names[from].clone(), self.names[to].clone()]
+        [self.names()[from].clone(), self.names()[to].clone()]
     }
 
     fn class(&self, class: &Cpdag) -> CpdagSummary {
-        let all = || pairs(self.names.len());
+        let all = || pairs(self.names().len());
         CpdagSummary {
             directed: all().filter(|&(from, to)| class.directed(from, to)).map(|edge| self.name(edge)).collect(),
             undirected: all().filter(|&(a, b)| a < b && class.undirected(a, b)).map(|edge| self.name(edge)).collect(),
@@ -76,7 +80,7 @@ impl<'a> Graphs<'a> {
 
     /// The probability that a directed path leads from one node to another, for all of them.
     fn ancestors(&self) -> Vec<Vec<f64>> {
-        let nodes = self.names.len();
+        let nodes = self.names().len();
         let mut found = vec![vec![0.0; nodes]; nodes];
         for (graph, weight) in &self.all {
             let mut ancestors = vec![0u64; nodes];
@@ -92,11 +96,12 @@ impl<'a> Graphs<'a> {
     }
 
     /// How far they are from a truth, beside graphs under q and answers that use no data.
-    pub(crate) fn distance(&self, dag: &Dag, path: &str, truth: &Graph, q: &Self) -> Result<TruthSummary> {
+    pub(crate) fn distance(&self, path: &str, truth: &Graph, q: &Self) -> Result<TruthSummary> {
         let (corrected, learned) = (Scores::of_samples(truth, &self.all)?, Scores::of_samples(truth, &q.all)?);
+        let prior = self.dag.prior();
         // An edge along a given order has this probability under the prior over orders.
-        let edge_probability = 1.0 / (1.0 + dag.prior().edge_penalty().exp());
-        let trivial = baselines(truth, dag.prior().edge_probabilities().as_deref(), edge_probability)?;
+        let edge_probability = 1.0 / (1.0 + prior.edge_penalty().exp());
+        let trivial = baselines(truth, prior.edge_probabilities().as_deref(), edge_probability)?;
         let metric = |convention: &vti::graph::metrics::Convention| MetricSummary {
             name: convention.name.into(),
             label: convention.label.into(),

@@ -23,7 +23,7 @@ pub(crate) struct LogProbArgs {
     /// The run directory
     dir: PathBuf,
     /// A table with a column for each parameter in the units of the data; empty cells are of parameters that the model does
-    /// not have
+    /// not have. Where several words mean one model, as orders do a graph, a column `word` may say which
     points: String,
     /// A CSV file; standard output by default
     #[arg(long, value_name = "FILE")]
@@ -48,8 +48,9 @@ impl Job for Densities<'_> {
         let Self { dir, args } = self;
         let engine = session.engine::<T>()?;
         let mut posterior = session.posterior(dir, &engine)?;
-        let raw = Source::read(&args.points)?.parse()?;
-        let points = points(&raw, &session.question, &posterior)?;
+        let source = Source::read(&args.points)?;
+        let (raw, words) = (source.parse()?, source.texts("word")?);
+        let points = points(&raw, words.as_deref(), &session.question, &posterior)?;
         let possible: Vec<Point> =
             points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
         let mut found = posterior.log_q(&possible)?.into_iter();
@@ -107,6 +108,7 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
 
 fn points<Q: Question, E: Engine>(
     raw: &Raw,
+    words: Option<&[String]>,
     question: &Q,
     posterior: &Posterior<'_, Q::Problem, E>,
 ) -> Result<Vec<Place>> {
@@ -124,9 +126,32 @@ fn points<Q: Question, E: Engine>(
                 raw.place(row)
             ))
         })?;
+        let model = match words.map(|words| words[row].as_str()).filter(|word| !word.is_empty()) {
+            None => model,
+            Some(word) => named(word, &model, question.problem().space()).ok_or_else(|| {
+                let (file, place) = (&raw.file, raw.place(row));
+                Usage(format!(
+                    "{file}: {place}: the word {word} does not mean the model of these parameters ({model} does)\nhint: \
+                     take the column `word` out"
+                ))
+            })?,
+        };
         let (theta, log_jacobian) = units.to_learned(&active, &measured);
         let possible = units.is_possible(&measured);
         Ok(Place { point: Point { model, theta }, log_jacobian, possible })
     };
     (0..raw.rows()).map(point).collect()
+}
+
+/// A word as it is written, if it means this model.
+fn named(text: &str, model: &Model, space: &dyn ModelSpace) -> Option<Model> {
+    let symbols: Result<Vec<u16>, _> = if text.contains(' ') {
+        text.split_whitespace().map(str::parse).collect()
+    } else {
+        text.chars().map(|symbol| symbol.to_string().parse()).collect()
+    };
+    let word = symbols.ok().filter(|word| space.is_allowed(word))?;
+    let mut canonical = word.clone();
+    space.canonical(&mut canonical);
+    (canonical[..] == model[..]).then(|| word.into())
 }

@@ -53,6 +53,26 @@ impl Source {
         format!("crc32:{:08x}", crc32fast::hash(&self.bytes))
     }
 
+    /// The cells of a column as they are written, if there is such a column.
+    pub(crate) fn texts(&self, column: &str) -> Result<Option<Vec<String>>, DataError> {
+        if self.format == Format::Csv {
+            let records = super::csv::records(&self.name, &self.bytes)?;
+            let place = records.header.iter().position(|name| name == column);
+            return Ok(place.map(|place| records.lines.iter().map(|(_, record)| record[place].to_string()).collect()));
+        }
+        let raw = super::parquet::read(&self.name, &self.bytes)?;
+        let found = raw.columns.into_iter().find(|found| found.name == column);
+        Ok(found.map(|column| {
+            let mut texts: Vec<String> = column.numbers.iter().map(f64::to_string).collect();
+            for (row, cell) in column.others {
+                if let Cell::Text(text) | Cell::Missing(text) = cell {
+                    texts[row] = text;
+                }
+            }
+            texts
+        }))
+    }
+
     /// The columns.
     pub(crate) fn parse(&self) -> Result<Raw, DataError> {
         let file = || self.name.clone();

@@ -68,7 +68,11 @@ fn select(summary: &Summary, found: &SelectFound, corrected: &str) -> Vec<String
         found.highest_probability_model,
         found.median_probability_model
     );
-    vec![inclusion(summary, found, corrected), models, coefficients(&found.coefficients.0, corrected)]
+    vec![
+        inclusion(summary, found, corrected),
+        models,
+        coefficients("averaged over models", &found.coefficients.0, corrected),
+    ]
 }
 
 /// Edges that are less probable are not listed.
@@ -82,8 +86,8 @@ fn dag(summary: &Summary, found: &DagFound, corrected: &str) -> Vec<String> {
     let mut sections = vec![edges(&found.edges, corrected)];
     let class = &found.graph.cpdag;
     sections.push(format!(
-        "{}\nexpected number of edges: {:.2}\nof the {} edges of the most probable graph, {} keep their direction in all \
-         graphs that data of this kind cannot tell from it",
+        "{}\nexpected number of edges: {:.2}\nof the {} edges of the most probable graph, {} have the same direction in all \
+         Markov equivalent graphs",
         models(summary, "graph", corrected),
         found.graph.expected_edges,
         found.graph.most_probable.len(),
@@ -92,7 +96,7 @@ fn dag(summary: &Summary, found: &DagFound, corrected: &str) -> Vec<String> {
     sections.extend(found.coefficients.as_ref().map(|weights| {
         let weights: Vec<(String, Coefficient)> =
             weights.0.iter().filter(|(name, _)| is_likely(&found.edges, name)).cloned().collect();
-        coefficients(&weights, corrected)
+        coefficients("weight, averaged over graphs", &weights, corrected)
     }));
     sections.extend(found.truth.as_ref().map(|found| truth(found, corrected)));
     sections
@@ -180,12 +184,12 @@ fn models(summary: &Summary, name: &str, corrected: &str) -> String {
     align(&rows)
 }
 
-fn coefficients(found: &[(String, Coefficient)], corrected: &str) -> String {
+fn coefficients(name: &str, found: &[(String, Coefficient)], corrected: &str) -> String {
     let line = |(name, found): &(String, Coefficient)| {
         let Coefficient { q, corrected, se, sd, interval: [low, high] } = *found;
         vec![name.clone(), number(q), with_error(corrected, se), number(sd), number(low), number(high)]
     };
-    let head = row(["averaged over models", "q", corrected, "sd", "2.5 %", "97.5 %"]);
+    let head = row([name, "q", corrected, "sd", "2.5 %", "97.5 %"]);
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.iter().map(line)).collect();
     align(&rows)
 }

@@ -168,14 +168,16 @@ impl Question for Causal {
     fn found(&self, answer: &Answer<'_>) -> Result<Found> {
         let names = &self.nodes.table.names;
         let parts = answer.parts();
-        let graphs = Graphs::new(&self.dag, &answer.corrected_words());
-        let q_graphs = Graphs::new(&self.dag, &answer.q_words());
-        let truth = self.truth.as_ref();
+        let graphs = Graphs::new(&self.dag, &answer.corrected_models());
+        let best = answer.top_model().and_then(|word| self.dag.graph(word));
+        let distance = |(path, edges): &(String, Edges)| {
+            graphs.distance(path, &edges.graph, &Graphs::new(&self.dag, &answer.q_words()))
+        };
         let linear = matches!(self.dag.settings().sem, Sem::Linear {});
         Ok(Found::Dag(Box::new(DagFound {
             edges: EdgesSummary::new(names, &parts),
-            graph: graphs.summary(answer.top_model().and_then(|word| self.dag.graph(word)).as_ref()),
-            truth: truth.map(|(path, edges)| graphs.distance(&self.dag, path, &edges.graph, &q_graphs)).transpose()?,
+            graph: graphs.summary(best.as_ref(), &answer.corrected_words()),
+            truth: self.truth.as_ref().map(distance).transpose()?,
             coefficients: linear.then(|| answer.coefficients()),
         })))
     }
