@@ -26,6 +26,13 @@ impl Default for DagmaSettings {
     }
 }
 
+impl DagmaSettings {
+    /// Seconds instead of many minutes a λ: larger steps, and fewer of them.
+    pub fn short() -> Self {
+        Self { warm_iter: 1000, max_iter: 1600, lr: 5e-3, checkpoint: 200, ..Self::default() }
+    }
+}
+
 /// Settings of DiBS and DiBS+, which share one run. The default: those of the package, with the particles, steps and model of
 /// the paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,6 +78,21 @@ impl Default for DibsSettings {
             beta_linear: 1.0,
             n_grad_mc_samples: 128,
             n_acyclicity_mc_samples: 32,
+        }
+    }
+}
+
+impl DibsSettings {
+    /// Seconds instead of many minutes: a fifth of the steps, each four times as long, annealed to the same end, with fewer
+    /// draws a gradient.
+    pub fn short() -> Self {
+        Self {
+            steps: 1000,
+            stepsize: 0.02,
+            alpha_linear: 0.25,
+            beta_linear: 5.0,
+            n_grad_mc_samples: 2,
+            ..Self::default()
         }
     }
 }

@@ -10,7 +10,6 @@ use vti_peers::{DagmaSettings, DibsSettings};
 
 use super::Figure3Args;
 use crate::paper::Scale;
-use crate::paper::graphs::{small_dagma, small_dibs};
 
 /// All sizes; written beside the results.
 #[derive(Clone, Debug, Serialize)]
@@ -50,8 +49,8 @@ impl Settings {
         let defaults = TrainSettings::factored();
         let (data_sets, rows, steps, joint_steps, dagma, dibs) = match common.scale {
             Scale::Small => {
-                let lambdas = vec![0.01, 0.0215, 0.0464, 0.1];
-                (9, vec![16, 64, 256, 1024], 300, 0, small_dagma(lambdas), small_dibs())
+                let dagma = DagmaSettings { lambdas: vec![0.01, 0.0215, 0.0464, 0.1], ..DagmaSettings::short() };
+                (9, vec![16, 64, 256, 1024], 300, 0, dagma, DibsSettings::short())
             }
             Scale::Full => {
                 let rows = vec![16, 32, 64, 128, 256, 512, 1024];

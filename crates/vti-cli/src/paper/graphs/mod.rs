@@ -8,7 +8,7 @@ mod rows;
 
 pub(super) use self::fit::learn;
 pub(super) use self::journal::{Case, Journal};
-pub(super) use self::peers::{Asked, Job, PeerArgs, small_dagma, small_dibs};
+pub(super) use self::peers::{Asked, Job, PeerArgs};
 pub(super) use self::rows::{
     Answer, Finished, Method, Scored, conventions_note, is_better, paper_conventions, run_by, table, trivial,
 };

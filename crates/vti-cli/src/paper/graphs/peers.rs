@@ -125,20 +125,3 @@ fn ask<C>(peers: &mut Peers, asked: &Asked<'_, C>) -> Result<Told, PeerError> {
     let by = packages.map(version).join(", ");
     Ok(Told { answers, seconds: cost.seconds, processor_seconds: cost.processor_seconds, by })
 }
-
-/// DAGMA in seconds instead of many minutes a λ: larger steps, and fewer of them.
-pub(in crate::paper) fn small_dagma(lambdas: Vec<f64>) -> DagmaSettings {
-    DagmaSettings { lambdas, warm_iter: 1000, max_iter: 1600, lr: 5e-3, checkpoint: 200, ..DagmaSettings::default() }
-}
-
-/// DiBS in seconds: a fifth of the steps, each four times as long, annealed as fast as before, and fewer draws a gradient.
-pub(in crate::paper) fn small_dibs() -> DibsSettings {
-    DibsSettings {
-        steps: 1000,
-        stepsize: 0.02,
-        alpha_linear: 0.25,
-        beta_linear: 5.0,
-        n_grad_mc_samples: 2,
-        ..DibsSettings::default()
-    }
-}

@@ -8,7 +8,6 @@ use vti_peers::{DagmaSettings, DibsSettings};
 
 use super::Table1Args;
 use crate::paper::Scale;
-use crate::paper::graphs::{small_dagma, small_dibs};
 
 /// All sizes; written beside the results.
 #[derive(Clone, Debug, Serialize)]
@@ -38,10 +37,9 @@ impl Settings {
     pub(super) fn new(args: &Table1Args) -> Self {
         let common = &args.common;
         let defaults = TrainSettings::factored();
-        let paper = DagmaSettings::default();
         let (every, steps, dagma, dibs) = match common.scale {
-            Scale::Small => (4, 300, small_dagma(paper.lambdas), small_dibs()),
-            Scale::Full => (1, defaults.steps, paper, DibsSettings::default()),
+            Scale::Small => (4, 300, DagmaSettings::short(), DibsSettings::short()),
+            Scale::Full => (1, defaults.steps, DagmaSettings::default(), DibsSettings::default()),
         };
         let hidden = 5;
         let penalties = vec![0.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0];
