@@ -122,31 +122,28 @@ impl NodeTable {
     }
 }
 
-/// A table for each node, with the problem's guesses.
+/// The table of a node, with the problem's guesses.
 pub(super) fn guess<E: Engine>(
     engine: &E,
     space: &Dags,
     factors: &dyn Factors,
     settings: &ModularSettings,
-) -> Vec<NodeTable> {
-    let nodes = space.nodes();
-    let free = EdgeRules::none(nodes);
+    node: usize,
+) -> NodeTable {
+    let free = EdgeRules::none(space.nodes());
     let rules = space.rules().unwrap_or(&free);
-    let tables = (0..nodes).map(|node| {
-        let ask = |sets: Vec<u64>| {
-            let mut guesses: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
-            engine.for_each_lane(&mut guesses, |_, (set, guess)| *guess = factors.guess(node, *set));
-            guesses
-        };
-        let choices = (rules.allowed[node] & !rules.required[node]).count_ones();
-        let all = 1usize.checked_shl(choices).filter(|&count| count <= settings.most_sets);
-        let guesses = match all {
-            Some(_) => ask(all_sets(rules, node)),
-            None => search(rules, node, settings.beam, ask),
-        };
-        NodeTable::new(node, factors, settings, guesses)
-    });
-    tables.collect()
+    let ask = |sets: Vec<u64>| {
+        let mut guesses: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
+        engine.for_each_lane(&mut guesses, |_, (set, guess)| *guess = factors.guess(node, *set));
+        guesses
+    };
+    let choices = (rules.allowed[node] & !rules.required[node]).count_ones();
+    let all = 1usize.checked_shl(choices).filter(|&count| count <= settings.most_sets);
+    let guesses = match all {
+        Some(_) => ask(all_sets(rules, node)),
+        None => search(rules, node, settings.beam, ask),
+    };
+    NodeTable::new(node, factors, settings, guesses)
 }
 
 /// Every set of parents that the rules allow.

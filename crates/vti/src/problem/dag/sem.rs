@@ -116,19 +116,10 @@ impl Dag {
         Ok(Self { table, settings, space, prior, constraints, likelihood })
     }
 
-    /// The same question with another edge penalty. What has been found out about single nodes is kept.
-    ///
-    /// ```
-    /// use vti::problem::dag::simulate::{SimulationSettings, simulate};
-    /// use vti::problem::dag::{Dag, DagSettings};
-    /// let table = simulate(&SimulationSettings { nodes: 3, rows: 20, ..SimulationSettings::default() })?.table;
-    /// let problem = Dag::new(table, DagSettings::default())?.with_edge_penalty(2.0)?;
-    /// assert_eq!((problem.settings().edge_penalty, problem.prior().edge_penalty()), (2.0, 2.0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn with_edge_penalty(mut self, penalty: f64) -> Result<Self, DagError> {
-        self.prior = StructurePrior::new(self.settings.prior, penalty, self.prior.rules().clone())?;
-        self.settings.edge_penalty = penalty;
+    /// The same data and equations under another prior over graphs: what was found out about nodes and their parents is kept.
+    pub fn with_prior(mut self, prior: GraphPrior, edge_penalty: f64) -> Result<Self, DagError> {
+        self.prior = StructurePrior::new(prior, edge_penalty, self.prior.rules().clone())?;
+        (self.settings.prior, self.settings.edge_penalty) = (prior, edge_penalty);
         Ok(self)
     }
 
