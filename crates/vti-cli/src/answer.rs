@@ -1,6 +1,8 @@
 //! From a check, and chains where there were any, to the answer in the units of the data.
 
-use vti::check::{Check, ModelCorrection, Refined, VerdictKind};
+use std::collections::HashMap;
+
+use vti::check::{Check, FactorCheck, ModelCorrection, Refined, VerdictKind};
 use vti::engine::Engine;
 use vti::family::FamilyError;
 use vti::posterior::{Draws, ModelProbability, Posterior};
@@ -9,7 +11,7 @@ use vti::space::{Model, ModelSpace};
 use vti::stats::{Estimate, share_error, standard_error};
 
 use crate::parts::Parts;
-use crate::question::{Exact, Question};
+use crate::question::{Exact, Question, pairs};
 use crate::samples::{Samples, normalised, quantiles};
 use crate::summary::{
     Bound, ChainsSummary, Coefficient, Distances, Evidence, ExactSummary, Inclusion, Method, ModelSummary, Ordered,
@@ -77,7 +79,11 @@ impl<'a> Answer<'a> {
     }
 
     pub(crate) fn method(&self) -> Method {
-        if self.chains.is_some() { Method::Chains } else { Method::Weights }
+        match (self.chains, &self.check.factors) {
+            (Some(_), _) => Method::Chains,
+            (None, Some(_)) => Method::Factors,
+            (None, None) => Method::Weights,
+        }
     }
 
     /// The corrected mean of a function of the draws.
@@ -103,6 +109,31 @@ impl<'a> Answer<'a> {
 
     /// How probable each part of a model is (terms, edges), in the order of the space's features.
     pub(crate) fn parts(&self) -> Vec<Inclusion> {
+        match (self.chains, &self.check.factors) {
+            (None, Some(factors)) => self.factored_parts(factors),
+            _ => self.drawn_parts(),
+        }
+    }
+
+    /// Probabilities of edges that follow from factors, by exact sums over graphs.
+    fn factored_parts(&self, factors: &FactorCheck) -> Vec<Inclusion> {
+        let nodes = factors.edges.len().isqrt();
+        let effective = self.check.draws.len() as f64;
+        let part = |(place, (from, to)): (usize, (usize, usize))| {
+            let Estimate { value, se } = factors.edges[from * nodes + to];
+            let value = value.clamp(0.0, 1.0);
+            Inclusion {
+                q: factors.edges_q[from * nodes + to].clamp(0.0, 1.0),
+                corrected: value,
+                se: if se > 0.0 { se } else { share_error(value, effective) },
+                exact: self.exact.map(|exact| exact.parts[place].clamp(0.0, 1.0)),
+            }
+        };
+        pairs(nodes).enumerate().map(part).collect()
+    }
+
+    /// What draws, and chains where there are any, say about parts.
+    fn drawn_parts(&self) -> Vec<Inclusion> {
         let own_parts = self.own_parts.as_ref().unwrap_or(&self.q_parts);
         let counted = self.chains.map(|chains| self.counted(&chains.refined));
         let part = |part: usize| {
@@ -174,8 +205,24 @@ impl<'a> Answer<'a> {
                 let count = refined.draws.len();
                 parts.weighted_words(&vec![1.0 / count as f64; count])
             }
+            _ if self.check.factors.is_some() => self.factored_words(),
             _ => self.q_parts.weighted_words(&normalised(&self.check.log_weights)),
         }
+    }
+
+    /// Words that were drawn, each with its probability under q times what factors make of its model. All words of a model
+    /// share that.
+    fn factored_words(&self) -> Vec<(Model, f64)> {
+        let ratios = self.model_ratios();
+        let mut words = self.q_words();
+        for (word, weight) in &mut words {
+            let mut canonical = word.to_vec();
+            self.space.canonical(&mut canonical);
+            *weight *= ratios.get(&Model::from(canonical)).copied().unwrap_or(0.0);
+        }
+        let total: f64 = words.iter().map(|(_, weight)| weight).sum();
+        words.iter_mut().for_each(|(_, weight)| *weight /= total);
+        words
     }
 
     /// Models that were met, with their corrected probabilities. Chains count the models of all iterations, not only of
@@ -187,6 +234,12 @@ impl<'a> Answer<'a> {
             }
             None => self.corrected_words(),
         }
+    }
+
+    /// By how much a model is more probable than q says, where factors tell.
+    fn model_ratios(&self) -> HashMap<&Model, f64> {
+        let ratio = |model: &ModelCorrection| if model.q > 0.0 { model.corrected.value / model.q } else { 0.0 };
+        self.check.correction.models.iter().map(|model| (&model.model, ratio(model))).collect()
     }
 
     /// Words that were drawn, with their probabilities under q.

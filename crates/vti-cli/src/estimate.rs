@@ -17,7 +17,8 @@ use crate::session::Session;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) bytes: f64,
-    pub(crate) seconds: f64,
+    /// None where finding out would take long itself.
+    pub(crate) seconds: Option<f64>,
 }
 
 /// Steps that are timed at most, and how long at most.
@@ -28,12 +29,15 @@ const TIME: Duration = Duration::from_millis(500);
 const SPLINE: usize = 100;
 
 impl Estimate {
-    /// Times a few steps of a trainer that is then thrown away.
+    /// Times a few steps of a trainer that is then thrown away, unless there is much to prepare before the first.
     pub(crate) fn new<Q: Question, E: Engine>(
         session: &Session<Q>,
         mut trainer: Trainer<'_, Q::Problem, E>,
     ) -> Result<Self, TrainError> {
         let bytes = memory(session, &trainer);
+        if matches!(trainer.family().settings().models, ModelsSettings::Modular(_)) {
+            return Ok(Self { bytes, seconds: None });
+        }
         let TrainSettings { steps: planned, time_limit, .. } = *trainer.settings();
         // The first step is slower than the others.
         trainer.step()?;
@@ -44,14 +48,16 @@ impl Estimate {
         }
         let per_step = start.elapsed().as_secs_f64() / steps.max(1) as f64;
         let seconds = per_step * planned as f64;
-        Ok(Self { bytes, seconds: time_limit.map_or(seconds, |limit| limit.min(seconds)) })
+        Ok(Self { bytes, seconds: Some(time_limit.map_or(seconds, |limit| limit.min(seconds))) })
     }
 
     pub(crate) fn text(&self) -> String {
         let megabytes = self.bytes / 1e6;
         let memory =
             if megabytes < 1000.0 { format!("{megabytes:.0} MB") } else { format!("{:.1} GB", megabytes / 1e3) };
-        format!("about {memory} of memory, about {} of training", duration(self.seconds))
+        let time =
+            self.seconds.map_or_else(String::new, |seconds| format!(", about {} of training", duration(seconds)));
+        format!("about {memory} of memory{time}")
     }
 }
 

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Result;
-use vti::graph::metrics::{Scores, baselines, conventions};
+use vti::graph::metrics::{Convention, Scores, baselines, conventions};
 use vti::graph::{Cpdag, Graph};
 use vti::problem::Problem;
 use vti::problem::dag::Dag;
 use vti::space::Model;
 
 use crate::question::pairs;
-use crate::summary::{BaselineSummary, CpdagSummary, GraphSummary, MetricSummary, NamedEdge, Ordered, TruthSummary};
+use crate::summary::{
+    BaselineSummary, CpdagSummary, EdgesSummary, GraphSummary, MetricSummary, NamedEdge, Ordered, TruthSummary,
+};
 
 /// Graphs with their probabilities.
 pub(crate) struct Graphs<'a> {
@@ -38,23 +40,22 @@ impl<'a> Graphs<'a> {
     }
 
     /// What a summary says about them, about the most probable one, and about the orders that drawn words name.
-    pub(crate) fn summary(&self, best: Option<&Graph>, words: &[(Model, f64)]) -> GraphSummary {
+    pub(crate) fn summary(&self, best: Option<&Graph>, words: &[(Model, f64)], edges: &EdgesSummary) -> GraphSummary {
         let nodes = self.names().len();
         let mut positions = vec![0.0; nodes];
         for (word, weight) in words {
             let order = self.dag.space().order(word);
             order.iter().enumerate().for_each(|(place, node)| positions[usize::from(*node)] += weight * place as f64);
         }
-        let mean = |of: &dyn Fn(&Graph) -> f64| self.all.iter().map(|(graph, weight)| weight * of(graph)).sum::<f64>();
         let mut counts: BTreeMap<usize, f64> = BTreeMap::new();
         self.all.iter().for_each(|(graph, weight)| *counts.entry(graph.edge_count()).or_insert(0.0) += weight);
-        let parents = |node: usize| mean(&|graph: &Graph| f64::from(graph.parents(node).count_ones()));
+        let parents = |node: usize| edges.corrected.iter().map(|row| row[node]).sum();
         let by_node =
             |of: &dyn Fn(usize) -> f64| Ordered(self.names().iter().cloned().zip((0..nodes).map(of)).collect());
         GraphSummary {
             most_probable: best.map_or_else(Vec::new, |best| self.named(best)),
             cpdag: best.and_then(|best| Cpdag::of(best).ok()).map(|class| self.class(&class)).unwrap_or_default(),
-            expected_edges: mean(&|graph: &Graph| graph.edge_count() as f64),
+            expected_edges: edges.corrected.iter().flatten().sum(),
             edge_counts: counts.into_iter().collect(),
             parents: by_node(&parents),
             mean_position: by_node(&|node| positions[node]),
@@ -96,19 +97,27 @@ impl<'a> Graphs<'a> {
     }
 
     /// How far they are from a truth, beside graphs under q and answers that use no data.
-    pub(crate) fn distance(&self, path: &str, truth: &Graph, q: &Self) -> Result<TruthSummary> {
-        let (corrected, learned) = (Scores::of_samples(truth, &self.all)?, Scores::of_samples(truth, &q.all)?);
+    ///
+    /// What follows from probabilities of edges is found from these: they are known better than those of the graphs.
+    pub(crate) fn distance(&self, path: &str, truth: &Graph, q: &Self, edges: &EdgesSummary) -> Result<TruthSummary> {
+        let scores = |graphs: &Self, edges: &[Vec<f64>]| -> Result<[Scores; 2]> {
+            Ok([Scores::of_edges(truth, &edges.concat())?, Scores::of_samples(truth, &graphs.all)?])
+        };
+        let (corrected, learned) = (scores(self, &edges.corrected)?, scores(q, &edges.q)?);
+        let of = |[by_edges, by_graphs]: &[Scores; 2], convention: &Convention| {
+            (convention.value)(by_edges).or_else(|| (convention.value)(by_graphs))
+        };
         let prior = self.dag.prior();
         // An edge along a given order has this probability under the prior over orders.
         let edge_probability = 1.0 / (1.0 + prior.edge_penalty().exp());
         let trivial = baselines(truth, prior.edge_probabilities().as_deref(), edge_probability)?;
-        let metric = |convention: &vti::graph::metrics::Convention| MetricSummary {
+        let metric = |convention: &Convention| MetricSummary {
             name: convention.name.into(),
             label: convention.label.into(),
             meaning: convention.meaning.into(),
             better: convention.better.into(),
-            q: (convention.value)(&learned),
-            corrected: (convention.value)(&corrected),
+            q: of(&learned, convention),
+            corrected: of(&corrected, convention),
             baselines: trivial.iter().map(|baseline| (convention.value)(&baseline.scores)).collect(),
         };
         Ok(TruthSummary {

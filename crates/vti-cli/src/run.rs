@@ -229,7 +229,7 @@ where
         let fit = train_one(session, dir, engine, signals, args, None)?;
         return Ok((fit.stop != Stop::Observer).then_some((fit, None, Vec::new())));
     }
-    let mut best: Option<(f64, Fit<'a, Q::Problem, CpuEngine<T>>, usize)> = None;
+    let mut best = None::<(f64, _, usize)>;
     let (mut all, mut first_error) = (Vec::new(), None);
     for run in 0..count {
         let seed = session.config.train.seed.wrapping_add(run as u64);

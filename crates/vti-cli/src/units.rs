@@ -84,7 +84,7 @@ impl Units {
     /// Whether all parameters that must be positive are, of those that the model has.
     pub(crate) fn is_possible(&self, measured: &[f64]) -> bool {
         // What the model does not have is not a number.
-        measured.iter().zip(&self.positive).all(|(value, positive)| !positive || !(*value <= 0.0))
+        measured.iter().zip(&self.positive).all(|(value, positive)| !positive || *value > 0.0 || value.is_nan())
     }
 
     /// The reverse: parameters of scaled columns, those of the model only.

@@ -60,7 +60,8 @@ impl ProblemArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct QuestionArgs {
     /// A table (with --response), or a configuration file
-    pub(crate) input: String,
+    #[arg(required = true)]
+    pub(crate) input: Option<String>,
     /// The column that is to be explained
     #[arg(long, value_name = "COLUMN")]
     pub(crate) response: Option<String>,
@@ -74,6 +75,8 @@ pub(crate) struct QuestionArgs {
 impl QuestionArgs {
     pub(crate) fn settings(self) -> anyhow::Result<Config> {
         let Self { input, response, problem, threads } = self;
+        // It is there unless a subcommand has taken its place.
+        let input = input.unwrap_or_default();
         let mut config = match (response, input.ends_with(".toml")) {
             (Some(response), false) => {
                 let (mut source, mut asked) = (SourceConfig::all(&input), SelectConfig::new(&response));

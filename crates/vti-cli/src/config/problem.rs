@@ -70,7 +70,8 @@ impl ProblemConfig {
     /// How such a problem is learned unless the settings say otherwise.
     pub(crate) fn default_train(&self) -> TrainSettings {
         match self {
-            Self::Select(_) | Self::Dag(_) => TrainSettings::default(),
+            Self::Select(_) => TrainSettings::default(),
+            Self::Dag(_) => TrainSettings::factored(),
         }
     }
 

@@ -167,17 +167,17 @@ impl Question for Causal {
 
     fn found(&self, answer: &Answer<'_>) -> Result<Found> {
         let names = &self.nodes.table.names;
-        let parts = answer.parts();
+        let edges = EdgesSummary::new(names, &answer.parts());
         let graphs = Graphs::new(&self.dag, &answer.corrected_models());
         let best = answer.top_model().and_then(|word| self.dag.graph(word));
-        let distance = |(path, edges): &(String, Edges)| {
-            graphs.distance(path, &edges.graph, &Graphs::new(&self.dag, &answer.q_words()))
+        let distance = |(path, truth): &(String, Edges)| {
+            graphs.distance(path, &truth.graph, &Graphs::new(&self.dag, &answer.q_words()), &edges)
         };
         let linear = matches!(self.dag.settings().sem, Sem::Linear {});
         Ok(Found::Dag(Box::new(DagFound {
-            edges: EdgesSummary::new(names, &parts),
-            graph: graphs.summary(best.as_ref(), &answer.corrected_words()),
+            graph: graphs.summary(best.as_ref(), &answer.corrected_words(), &edges),
             truth: self.truth.as_ref().map(distance).transpose()?,
+            edges,
             coefficients: linear.then(|| answer.coefficients()),
         })))
     }

@@ -78,9 +78,11 @@ pub(crate) struct Exact {
     pub(crate) log_evidence: f64,
     /// The posterior probability of each part of a model (terms, edges), in the order of the space's features.
     pub(crate) parts: Vec<f64>,
-    /// The posterior probability of a model.
-    probability: Box<dyn Fn(&[u16]) -> Option<f64>>,
+    probability: Box<Probability>,
 }
+
+/// The posterior probability of a model, if it is one.
+type Probability = dyn Fn(&[u16]) -> Option<f64>;
 
 impl Exact {
     pub(crate) fn probability(&self, model: &[u16]) -> Option<f64> {

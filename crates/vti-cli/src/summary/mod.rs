@@ -59,7 +59,7 @@ pub(crate) struct Summary {
     pub(crate) verdict: VerdictSummary,
     pub(crate) elbo: Bound,
     pub(crate) log_evidence: Evidence,
-    /// What `corrected` means: by importance weights or by chains.
+    /// What `corrected` means: by importance weights, of whole draws or factor by factor, or by chains.
     pub(crate) correction: Method,
     #[serde(flatten)]
     pub(crate) found: Found,
@@ -131,6 +131,8 @@ pub(crate) enum VerdictWord {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Method {
     Weights,
+    /// Importance weights of each factor of the density on its own.
+    Factors,
     Chains,
 }
 

@@ -115,8 +115,9 @@ fn all_files_tell_the_same() {
     let expected: f64 = corrected.iter().flatten().sum();
     assert!((number(&summary["graph"]["expected_edges"]) - expected).abs() < 1e-9);
     let counts = summary["graph"]["edge_counts"].as_array().unwrap();
+    // From draws, while edges are known by sums over graphs.
     let mean: f64 = counts.iter().map(|entry| number(&entry[0]) * number(&entry[1])).sum();
-    assert!((mean - expected).abs() < 1e-9);
+    assert!((mean - expected).abs() < 0.1, "{mean} {expected}");
     let models = rows(&scratch.read("run/models.csv"));
     let with = |edge: &str| {
         let has = |row: &&BTreeMap<String, String>| row["label"].split(", ").any(|other| other == edge);
@@ -124,7 +125,8 @@ fn all_files_tell_the_same() {
     };
     for (from, to) in [(0, 1), (1, 0), (2, 3)] {
         let edge = format!("{}→{}", names[from], names[to]);
-        assert!((with(&edge) - corrected[from][to]).abs() < 1e-6, "{edge}");
+        // Graphs that no draw met are not listed.
+        assert!((with(&edge) - corrected[from][to]).abs() < 0.03, "{edge}");
     }
     let best = summary["graph"]["most_probable"].as_array().unwrap();
     let class = &summary["graph"]["cpdag"];
@@ -190,16 +192,19 @@ fn metrics_have_their_conventions_and_trivial_answers_beside_them() {
 #[test]
 fn what_people_read_is_what_it_was() {
     let scratch = finished();
-    // Digits depend on the machine, and with them the width of columns and the order of what is nearly equal.
+    // Numbers depend on the machine, and with them the width of columns and the order of what is nearly equal.
+    let token = |word: &str, line: &str| {
+        let is_number = |text: &str| text.parse::<f64>().is_ok() && (text.contains('.') || !line.contains("counts"));
+        let core = word.trim_matches(['(', ')', ',']);
+        if is_number(core) { word.replace(core, "N") } else { word.to_string() }
+    };
     let shape = |text: &str| -> String {
-        let digits: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
         let mut lines: Vec<String> = Vec::new();
-        for line in digits.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let line = words.join(" ");
+        for line in text.lines() {
+            let words: Vec<String> = line.split_whitespace().map(|word| token(word, line)).collect();
             let is_edge = line.contains('→');
             if !(is_edge && lines.last().is_some_and(|last| last.contains('→'))) {
-                lines.push(if is_edge { "… →".into() } else { line });
+                lines.push(if is_edge { "… →".into() } else { words.join(" ") });
             }
         }
         lines.join("\n") + "\n"
@@ -236,17 +241,21 @@ fn other_commands_work_with_the_run() {
     assert_eq!(serde_json::from_str::<Value>(&refined).unwrap()["correction"], "chains");
     // Graphs have several words; the densities of draws are those of their own.
     scratch.fine(&["sample", "run", "-n", "40", "--out", "draws.csv"]);
-    scratch.fine(&["sample", "run", "-n", "40", "--out", "draws.parquet"]);
-    for file in ["draws.csv", "draws.parquet"] {
-        let found = rows(&scratch.fine(&["log-prob", "run", file]).data);
-        for (drawn, found) in rows(&scratch.read("draws.csv")).iter().zip(&found) {
-            assert_eq!((&drawn["word"], &drawn["model"]), (&found["word"], &found["model"]));
-            for column in ["log_q", "log_target"] {
-                let (a, b): (f64, f64) = (drawn[column].parse().unwrap(), found[column].parse().unwrap());
-                assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "{file} {column}: {a} {b}");
-            }
+    let found = rows(&scratch.fine(&["log-prob", "run", "draws.csv"]).data);
+    let drawn = rows(&scratch.read("draws.csv"));
+    assert!(
+        drawn.iter().any(|row| rows(&scratch.read("run/models.csv")).iter().all(|model| model["model"] != row["word"]))
+    );
+    for (drawn, found) in drawn.iter().zip(&found) {
+        assert_eq!((&drawn["word"], &drawn["model"]), (&found["word"], &found["model"]));
+        for column in ["log_q", "log_target"] {
+            let (a, b): (f64, f64) = (drawn[column].parse().unwrap(), found[column].parse().unwrap());
+            assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "{column}: {a} {b}");
         }
     }
+    let wrong = scratch.read("draws.csv").replace(&drawn[0]["word"], "000111000");
+    scratch.write("wrong.csv", wrong);
+    scratch.refused(&["log-prob", "run", "wrong.csv"], &["the word 000111000 does not mean the model"]);
     scratch.refused(&["predict", "run", "t.csv"], &["no response to predict", "hint: `vti sample run -n N`"]);
     scratch.refused(&["rjmcmc", "run/config.toml"], &["not for causal graphs", "vti enumerate"]);
     scratch.fine(&["select", "builtin:hald", "--response", "y", "--steps", "5", "--set", "check.draws=200", "--quiet"]);

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::deliver;
 use crate::args::{GraphArgs, QuestionArgs};
 use crate::config::ProblemConfig;
-use crate::failure::{Ending, Usage};
+use crate::failure::Ending;
 use crate::output::{finish_csv, table};
 use crate::print;
 
@@ -23,7 +23,7 @@ pub(crate) struct EnumerateArgs {
     #[command(subcommand)]
     kind: Option<Kind>,
     #[command(flatten)]
-    question: Option<QuestionArgs>,
+    question: QuestionArgs,
     #[command(flatten)]
     shown: ShownArgs,
 }
@@ -67,10 +67,9 @@ struct FoundModel {
 
 pub(crate) fn run(args: EnumerateArgs) -> Result<Ending> {
     let EnumerateArgs { kind, question, shown } = args;
-    let (config, shown) = match (kind, question) {
-        (Some(Kind::Dag(DagEnumeration { question, shown })), _) => (question.settings(&[])?, shown),
-        (None, Some(question)) => (question.settings()?, shown),
-        (None, None) => return Err(Usage("which data?\nhint: vti enumerate DATA.csv --response COLUMN".into()).into()),
+    let (config, shown) = match kind {
+        Some(Kind::Dag(DagEnumeration { question, shown })) => (question.settings(&[])?, shown),
+        None => (question.settings()?, shown),
     };
     match config.problem {
         ProblemConfig::Select(_) => select::run(config, &shown),
