@@ -118,7 +118,7 @@ fn sweep(journal: &mut Journal<'_, Case>, settings: &Settings, sachs: &Sachs, no
         if journal.is_done(&case) {
             continue;
         }
-        dag = dag.with_edge_penalty(penalty)?;
+        dag = dag.with_prior(settings.assumed.prior, penalty)?;
         let engine = &journal.session.engine;
         let (answers, facts) = learn(engine, &dag, &settings.family, &settings.train, settings.check_draws)?;
         journal.add(Finished::own(case, sachs.score(&answers)?, facts.seconds, facts.khat))?;
