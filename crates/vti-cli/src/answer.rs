@@ -1,7 +1,5 @@
 //! From a check, and chains where there were any, to the answer in the units of the data.
 
-use std::collections::HashMap;
-
 use vti::check::{Check, FactorCheck, ModelCorrection, Refined, VerdictKind};
 use vti::engine::Engine;
 use vti::family::FamilyError;
@@ -12,7 +10,7 @@ use vti::stats::{Estimate, share_error, standard_error};
 
 use crate::parts::Parts;
 use crate::question::{Exact, Question, pairs};
-use crate::samples::{Samples, normalised, quantiles};
+use crate::samples::{Samples, quantiles};
 use crate::summary::{
     Bound, ChainsSummary, Coefficient, Distances, Evidence, ExactSummary, Inclusion, Method, ModelSummary, Ordered,
     VerdictSummary, VerdictWord,
@@ -205,24 +203,8 @@ impl<'a> Answer<'a> {
                 let count = refined.draws.len();
                 parts.weighted_words(&vec![1.0 / count as f64; count])
             }
-            _ if self.check.factors.is_some() => self.factored_words(),
-            _ => self.q_parts.weighted_words(&normalised(&self.check.log_weights)),
+            _ => self.q_parts.weighted_words(&self.check.model_weights),
         }
-    }
-
-    /// Words that were drawn, each with its probability under q times what factors make of its model. All words of a model
-    /// share that.
-    fn factored_words(&self) -> Vec<(Model, f64)> {
-        let ratios = self.model_ratios();
-        let mut words = self.q_words();
-        for (word, weight) in &mut words {
-            let mut canonical = word.to_vec();
-            self.space.canonical(&mut canonical);
-            *weight *= ratios.get(&Model::from(canonical)).copied().unwrap_or(0.0);
-        }
-        let total: f64 = words.iter().map(|(_, weight)| weight).sum();
-        words.iter_mut().for_each(|(_, weight)| *weight /= total);
-        words
     }
 
     /// Models that were met, with their corrected probabilities. Chains count the models of all iterations, not only of
@@ -234,12 +216,6 @@ impl<'a> Answer<'a> {
             }
             None => self.corrected_words(),
         }
-    }
-
-    /// By how much a model is more probable than q says, where factors tell.
-    fn model_ratios(&self) -> HashMap<&Model, f64> {
-        let ratio = |model: &ModelCorrection| if model.q > 0.0 { model.corrected.value / model.q } else { 0.0 };
-        self.check.correction.models.iter().map(|model| (&model.model, ratio(model))).collect()
     }
 
     /// Words that were drawn, with their probabilities under q.

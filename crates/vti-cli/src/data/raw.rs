@@ -20,8 +20,13 @@ enum Format {
 }
 
 /// Data that come with the program.
-const BUILTIN: [(&str, &str); 2] =
-    [("prostate", include_str!("../../../../data/prostate.csv")), ("hald", include_str!("../../../../data/hald.csv"))];
+const BUILTIN: [(&str, &str); 5] = [
+    ("prostate", include_str!("../../../../data/prostate.csv")),
+    ("hald", include_str!("../../../../data/hald.csv")),
+    ("sachs", include_str!("../../../../data/sachs.csv")),
+    ("sachs-consensus-17", include_str!("../../../../data/sachs-consensus-17.csv")),
+    ("sachs-consensus-18", include_str!("../../../../data/sachs-consensus-18.csv")),
+];
 
 /// What the names of built-in data start with.
 pub(crate) const BUILTIN_PREFIX: &str = "builtin:";
