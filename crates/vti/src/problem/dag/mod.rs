@@ -25,8 +25,10 @@ pub use mean_field::{MeanField, Moments};
 pub use normaliser::Normaliser;
 pub use peak::{Peak, Start};
 pub use prior::{MOST_NODES_OF_GRAPHS, StructurePrior};
-pub use rules::{CompiledRules, Rules, RulesError};
+pub use rules::Rules;
 pub use sem::{Dag, DagError};
+
+pub use crate::space::RulesError;
 
 /// Measurements: a column per node.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,6 +7,9 @@ use super::arrangement::{expected_log_weight, is_arranged, log_weight};
 use super::{MeanField, MlpLikelihood, Moments, Peak, Scratch, Start};
 use crate::problem::Frame;
 
+/// Peaks by node and parents; none where there is none to be found.
+type Peaks = HashMap<(usize, u64), Option<Arc<Peak>>>;
+
 /// Likelihoods and peaks of nodes given their parents.
 #[derive(Debug)]
 pub(super) struct Nonlinear {
@@ -14,7 +17,7 @@ pub(super) struct Nonlinear {
     weight_scale: f64,
     scratch: Mutex<Vec<Scratch<f32>>>,
     moments: Mutex<Vec<Moments<f32>>>,
-    peaks: Mutex<HashMap<(usize, u64), Option<Arc<Peak>>>>,
+    peaks: Mutex<Peaks>,
 }
 
 /// Nothing is left half done where a thread panics.
