@@ -5,13 +5,14 @@ use vti::engine::CpuEngine;
 use vti::models::{
     AutoregressiveSettings, CategoricalSettings, Covariance, Draw, ModelsSettings, SurrogateSettings, build,
 };
+use vti::problem::Problem;
 use vti::random::{Purpose, Stream};
-use vti::space::{ModelSpace, Subsets};
+use vti::space::Subsets;
 use vti::train::TrainSettings;
 
 use crate::Options;
 use crate::report::{Line, Report};
-use crate::scored::{Models, Scored, information_limit};
+use crate::scored::{Bare, Models, Scored, bare, information_limit};
 use crate::timing::{fastest, milliseconds, seconds};
 use crate::words::{self, Words};
 
@@ -61,8 +62,9 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn new(engine: &'a CpuEngine<f32>, space: &'a Subsets, settings: &ModelsSettings) -> Result<Self> {
-        let chosen = build(engine, space, |_| -space.log_count(), settings, ROWS, 1)?;
+    fn new(engine: &'a CpuEngine<f32>, problem: &'a Bare<Subsets>, settings: &ModelsSettings) -> Result<Self> {
+        let space = problem.space();
+        let chosen = build(engine, problem, false, settings, ROWS, 1)?;
         Ok(Self {
             engine,
             models: chosen.models,
@@ -132,7 +134,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// All sizes of a distribution, taking turns.
 fn growth(kind: &Kind, engine: &CpuEngine<f32>, options: &Options, report: &mut Report) -> Result<()> {
     let (rounds, budget) = if options.quick { (3, 0.3) } else { (5, 2.0) };
-    let spaces = kind.bits.iter().map(|&bits| Subsets::new(bits)).collect::<Result<Vec<_>, _>>()?;
+    let spaces = kind.bits.iter().map(|&bits| Ok(bare(Subsets::new(bits)?))).collect::<Result<Vec<_>>>()?;
     let mut running = Vec::new();
     for space in &spaces {
         let mut size = Running::new(engine, space, &kind.settings)?;

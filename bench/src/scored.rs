@@ -2,11 +2,20 @@
 
 use vti::engine::CpuEngine;
 use vti::models::{Draw, ModelDistribution, ScoredBatch};
+use vti::problem::{FromFn, from_fn};
 use vti::space::ModelSpace;
 use vti::train::TrainSettings;
 
 /// A distribution over models on the engine of all benchmarks.
 pub(crate) type Models<'a> = Box<dyn ModelDistribution<CpuEngine<f32>> + 'a>;
+
+/// A space of models with a uniform prior, and densities that nobody asks for.
+pub(crate) type Bare<S> = FromFn<S, fn(&[u16], &[f64], &mut [f64]) -> f64>;
+
+/// The problem that has nothing but a space.
+pub(crate) fn bare<S: ModelSpace>(space: S) -> Bare<S> {
+    from_fn(space, |_, _, _| 0.0)
+}
 
 /// Words with their log probabilities and scores, under a uniform prior.
 pub(crate) struct Scored {
@@ -46,7 +55,7 @@ impl Scored {
     /// What a distribution learns from.
     pub(crate) fn batch(&self, pace: f64, information_limit: f64) -> ScoredBatch<'_> {
         let Self { words, log_q, log_h, log_prior, kept, .. } = self;
-        ScoredBatch { words, log_q, log_prior, log_h, kept, pace, information_limit }
+        ScoredBatch { words, log_q, log_prior, log_h, kept, blocks: None, pace, information_limit }
     }
 
     /// The mean loss, `log h + log q − log p`.

@@ -21,7 +21,8 @@ enum Task {
     /// Run a benchmark; where it has a peer, that is installed under target/ first
     Bench {
         /// Which one: flow (steps of flows against PyTorch), models (cost of the distributions over models), estimators
-        /// (gradient variances behind the defaults), quality (answers of default settings against exact ones)
+        /// (gradient variances behind the defaults), quality (answers of default settings against exact ones, graphs
+        /// also against DAGMA and DiBS)
         #[arg(value_parser = ["flow", "models", "estimators", "quality"])]
         name: String,
         /// Only our side, without installing the peer
@@ -99,7 +100,9 @@ fn test() -> Result<()> {
     // What other tools make of our files is tested where they can be had.
     match python("python", "crates/vti-cli/tests/cli/requirements.txt") {
         Ok(python) => drop(tests.env("VTI_PYTHON", python)),
-        Err(error) => announce(&format!("without pandas, polars and ArviZ, so their test is left out: {error:#}")),
+        Err(error) => announce(&format!(
+            "without pandas, polars, ArviZ, NetworkX and pydot, so their tests are left out: {error:#}"
+        )),
     }
     run(&mut tests)?;
     run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
@@ -108,9 +111,8 @@ fn test() -> Result<()> {
 
 fn bench(name: &str, no_peer: bool, save: bool, options: &[String]) -> Result<()> {
     let mut command = cargo(&["run", "--release", "--quiet", "--package", "vti-bench", "--", name]);
-    // The others measure ours against ours.
-    if name == "flow" && !no_peer {
-        command.arg("--peer-python").arg(peer_python()?);
+    if !no_peer && let Some(python) = peer_python(name)? {
+        command.arg("--peer-python").arg(python);
     }
     if save {
         command.args(["--save", "bench/results"]);
@@ -118,9 +120,15 @@ fn bench(name: &str, no_peer: bool, save: bool, options: &[String]) -> Result<()
     run(command.args(options))
 }
 
-/// Python with the peer's packages, installed on first use (a gigabyte or two: PyTorch).
-fn peer_python() -> Result<PathBuf> {
-    python("peer", "bench/peer/requirements.txt").context("the peer needs python3 with venv")
+/// Python with the packages of a benchmark's peers, installed on first use (a gigabyte or two: PyTorch). None where ours is
+/// measured against ours.
+fn peer_python(name: &str) -> Result<Option<PathBuf>> {
+    let environment = match name {
+        "flow" | "sem" => python("peer", "bench/peer/requirements.txt"),
+        "quality" => python("graphs", "bench/peer/graphs-requirements.txt"),
+        _ => return Ok(None),
+    };
+    environment.map(Some).context("the peer needs python3 with venv")
 }
 
 /// An environment of its own under target/ with the packages of a list, installed on first use.

@@ -41,7 +41,7 @@ struct OfLogits<'a> {
 impl<'a> OfLogits<'a> {
     fn new(fit: &mut Fit<'a>, engine: &CpuEngine<f32>) -> Result<Self> {
         let catalogue = &fit.problem.catalogue;
-        let width = fit.problem.space.things();
+        let width = fit.problem.space().things();
         let mut words = vec![0; catalogue.len() * width];
         for (index, word) in words.chunks_exact_mut(width).enumerate() {
             catalogue.word(index, word)?;
@@ -61,7 +61,7 @@ impl Gradient for OfLogits<'_> {
     fn find(&mut self, words: &[u16], weights: &[f64]) -> Result<Vec<f64>> {
         let total: f64 = weights.iter().sum();
         let mut gradient: Vec<f64> = self.probabilities.iter().map(|q| -total * q).collect();
-        for (word, weight) in words.chunks_exact(self.problem.space.things()).zip(weights) {
+        for (word, weight) in words.chunks_exact(self.problem.space().things()).zip(weights) {
             gradient[self.problem.index(word)?] += weight;
         }
         Ok(gradient)
@@ -79,7 +79,7 @@ struct OfNet<'a> {
 
 impl<'a> OfNet<'a> {
     fn new(fit: &Fit<'_>, engine: &'a CpuEngine<f32>) -> Result<Self> {
-        let net = WordNet::new(fit.problem.space.arities(), &AutoregressiveSettings::default().network)?;
+        let net = WordNet::new(fit.problem.space().arities(), &AutoregressiveSettings::default().network)?;
         let count = net.parameter_count();
         let mut parameters = engine.buffer(count);
         fit.models.state(engine).take_buffer("parameters", engine, &mut parameters)?;

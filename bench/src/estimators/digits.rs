@@ -3,13 +3,14 @@
 use anyhow::Result;
 use vti::engine::CpuEngine;
 use vti::models::{AutoregressiveSettings, DigitInput, Draw, ModelsSettings, WordNetSettings};
+use vti::problem::Problem;
 use vti::random::{Purpose, Stream};
-use vti::space::Dags;
+use vti::space::{Dags, ModelSpace};
 
 use super::Bench;
 use super::learn::Task;
 use super::problem::log_sum_exp;
-use crate::scored::Scored;
+use crate::scored::{Scored, bare};
 
 const NODES: usize = 6;
 
@@ -98,25 +99,31 @@ impl Target {
 }
 
 /// KL(q ‖ target) after learning, from fresh draws.
-fn divergence(task: &Task<'_>, target: &Target, input: DigitInput, engine: &CpuEngine<f32>, seed: u64) -> Result<f64> {
+fn divergence(
+    task: &Task<'_, Dags>,
+    target: &Target,
+    input: DigitInput,
+    engine: &CpuEngine<f32>,
+    seed: u64,
+) -> Result<f64> {
     const DRAWS: usize = 20_000;
     let network = WordNetSettings { digits: input, ..WordNetSettings::default() };
     let settings = ModelsSettings::Autoregressive(AutoregressiveSettings { network, ..Default::default() });
     let mut models = task.learn(engine, &settings, seed)?;
-    let mut draws = Scored::new(task.space, DRAWS);
+    let mut draws = Scored::new(task.models.space(), DRAWS);
     draws.draw(engine, &mut models, Draw { seed, purpose: Purpose::Evaluation, step: 0 });
     draws.score(|_, word| -target.log_density(word));
     // The loss has −log p(m) = ln |M| in it, which this target does not.
-    Ok(draws.mean_loss() - task.space.log_count() + target.log_total())
+    Ok(draws.mean_loss() - task.models.space().log_count() + target.log_total())
 }
 
 /// Runs this part.
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
-    let space = Dags::new(NODES, 1)?;
+    let models = bare(Dags::new(NODES, 1)?);
     let (rows, steps) = bench.of((256, 250), (512, 800));
-    for target in [Target::smooth(), Target::graphs(&space)] {
+    for target in [Target::smooth(), Target::graphs(models.space())] {
         let log_target = |word: &[u16]| target.log_density(word);
-        let task = Task { space: &space, log_target: &log_target, noise: 0.0, rows, steps };
+        let task = Task { models: &models, log_target: &log_target, noise: 0.0, rows, steps };
         let (one_hot, its_seeds) =
             over_seeds(|seed| divergence(&task, &target, DigitInput::OneHot, bench.engine, seed))?;
         let (scaled, seeds) = over_seeds(|seed| divergence(&task, &target, DigitInput::Scaled, bench.engine, seed))?;

@@ -52,7 +52,7 @@ impl<'a> Fit<'a> {
         models: &ModelsSettings,
         steps: u64,
     ) -> Result<Self> {
-        let space = &problem.space;
+        let space = problem.space();
         let max_dim = space.max_dim();
         let shape = FlowShape { max_dim, context: ContextShape::Symbols(problem.catalogue.len()) };
         let flow = Flow::new(flow, shape)?;
@@ -62,7 +62,7 @@ impl<'a> Fit<'a> {
         let numbers = vec![0.0; ROWS * max_dim];
         Ok(Self {
             problem,
-            models: build(engine, space, |_| -space.log_count(), models, ROWS, 1)?.models,
+            models: build(engine, &problem.models, false, models, ROWS, 1)?.models,
             rows: Scored::new(space, ROWS),
             engine,
             parameters,
@@ -86,7 +86,7 @@ impl<'a> Fit<'a> {
     /// Learns until so many steps are done, showing each batch to `watch` before q(m) learns from it.
     pub(crate) fn train(&mut self, until: u64, mut watch: impl FnMut(&ScoredBatch<'_>)) -> Result<()> {
         let settings = TrainSettings::default();
-        let log_count = self.problem.space.log_count();
+        let log_count = self.problem.space().log_count();
         while self.step < until {
             self.draw([Purpose::Models, Purpose::Reference], self.step)?;
             // The path derivative is for flows that already are near.
@@ -112,7 +112,7 @@ impl<'a> Fit<'a> {
         let [models, reference] = purposes.map(|purpose| Draw { seed: 1, purpose, step });
         self.rows.draw(self.engine, &mut self.models, models);
         self.plan()?;
-        let stride = self.problem.space.max_dim();
+        let stride = self.problem.space().max_dim();
         for (row, z) in self.z.chunks_exact_mut(stride).enumerate() {
             let mut stream = reference.row(row);
             z[..self.batch.dims()[row] as usize].fill_with(|| stream.normal() as f32);
@@ -127,7 +127,7 @@ impl<'a> Fit<'a> {
     /// Tells the flow the models of the rows.
     fn plan(&mut self) -> Result<()> {
         self.batch.clear();
-        let words = self.rows.words.chunks_exact(self.problem.space.things());
+        let words = self.rows.words.chunks_exact(self.problem.space().things());
         for (number, word) in self.numbers.iter_mut().zip(words) {
             *number = self.problem.index(word)?;
             self.batch.push(&self.problem.active[*number], *number as u32);
@@ -138,7 +138,7 @@ impl<'a> Fit<'a> {
     /// `log h` of every row, and `∂ log η/∂θ`.
     fn score(&mut self) {
         let Self { problem, numbers, z, theta, log_det, density_gradient, .. } = self;
-        let stride = problem.space.max_dim();
+        let stride = problem.space().max_dim();
         for (row, log_h) in self.rows.log_h.iter_mut().enumerate() {
             let place = row * stride..row * stride + problem.active[numbers[row]].len();
             let squares: f64 = z[place.clone()].iter().map(|&z| f64::from(z).powi(2)).sum();

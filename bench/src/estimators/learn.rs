@@ -3,14 +3,15 @@
 use anyhow::Result;
 use vti::engine::CpuEngine;
 use vti::models::{Draw, ModelsSettings, build};
+use vti::problem::Problem;
 use vti::random::{Purpose, Stream};
 use vti::space::ModelSpace;
 
-use crate::scored::{Models, Scored, information_limit, pace};
+use crate::scored::{Bare, Models, Scored, information_limit, pace};
 
 /// What is learned, and how long.
-pub(crate) struct Task<'a> {
-    pub(crate) space: &'a dyn ModelSpace,
+pub(crate) struct Task<'a, S> {
+    pub(crate) models: &'a Bare<S>,
     /// `log p(m, y)` up to a constant.
     pub(crate) log_target: &'a dyn Fn(&[u16]) -> f64,
     /// Standard deviation of what is seen of it, in nats.
@@ -19,11 +20,12 @@ pub(crate) struct Task<'a> {
     pub(crate) steps: u64,
 }
 
-impl<'a> Task<'a> {
+impl<'a, S: ModelSpace> Task<'a, S> {
     /// The distribution after all steps.
     pub(crate) fn learn(&self, engine: &CpuEngine<f32>, settings: &ModelsSettings, seed: u64) -> Result<Models<'a>> {
-        let Self { space, log_target, noise, rows, steps } = *self;
-        let mut models: Models<'a> = build(engine, space, |_| -space.log_count(), settings, rows, seed)?.models;
+        let Self { models, log_target, noise, rows, steps } = *self;
+        let space = models.space();
+        let mut models: Models<'a> = build(engine, models, false, settings, rows, seed)?.models;
         let mut batch = Scored::new(space, rows);
         let limit = information_limit(space, steps);
         for step in 0..steps {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use vti::engine::CpuEngine;
 use vti::models::{CategoricalSettings, LearningSettings, ModelsSettings};
 use vti::optimise::{OptimiserSettings, SgdSettings};
-use vti::space::ModelSpace;
+use vti::space::{ModelSpace, Subsets};
 
 use super::Bench;
 use super::learn::Task;
@@ -20,15 +20,15 @@ const SEEDS: u64 = 3;
 /// KL(q ‖ posterior) after learning, over all models.
 fn divergence(
     problem: &Gaussians,
-    task: &Task<'_>,
+    task: &Task<'_, Subsets>,
     learning: LearningSettings,
     engine: &CpuEngine<f32>,
     seed: u64,
 ) -> Result<f64> {
     let settings = ModelsSettings::Categorical(CategoricalSettings { learning });
     let mut models = task.learn(engine, &settings, seed)?;
-    let (mut word, mut log_q) = (vec![0; problem.space.things()], [0.0]);
-    let log_total = problem.log_total_evidence() + problem.space.log_count();
+    let (mut word, mut log_q) = (vec![0; problem.space().things()], [0.0]);
+    let log_total = problem.log_total_evidence() + problem.space().log_count();
     let mut divergence = 0.0;
     for index in 0..problem.catalogue.len() {
         problem.catalogue.word(index, &mut word)?;
@@ -41,7 +41,7 @@ fn divergence(
 /// The mean divergence over seeds at each rate.
 fn at_rates(
     problem: &Gaussians,
-    task: &Task<'_>,
+    task: &Task<'_, Subsets>,
     engine: &CpuEngine<f32>,
     learning: impl Fn(f64) -> LearningSettings,
     rates: &[f64],
@@ -74,7 +74,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
 fn compare(bench: &mut Bench<'_>, problem: &Gaussians, spread: f64) -> Result<()> {
     let steps = bench.of(150, 600);
     let log_target = |word: &[u16]| problem.index(word).map_or(f64::NAN, |index| problem.log_evidence(index));
-    let task = Task { space: &problem.space, log_target: &log_target, noise: 0.5, rows: 512, steps };
+    let task = Task { models: &problem.models, log_target: &log_target, noise: 0.5, rows: 512, steps };
     let optimiser = OptimiserSettings::Sgd(SgdSettings::default());
     let sgd = |rate| LearningSettings { optimiser: optimiser.clone(), ..LearningSettings::new(rate) };
     let (sgd_rate, sgd) = best(&at_rates(problem, &task, bench.engine, sgd, &SGD)?);

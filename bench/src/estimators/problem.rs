@@ -3,8 +3,11 @@
 use std::f64::consts::TAU;
 
 use anyhow::{Context, Result};
+use vti::problem::Problem;
 use vti::random::{Purpose, Stream};
 use vti::space::{Catalogue, ModelSpace, Subsets};
+
+use crate::scored::{Bare, bare};
 
 /// What all evidences have in common, in nats: data give likelihoods far from 1.
 const LEVEL: f64 = -50.0;
@@ -13,7 +16,7 @@ const LEVEL: f64 = -50.0;
 /// density is normalised whatever the bend, and the evidences are what they are set to.
 pub(crate) struct Gaussians {
     pub(crate) name: String,
-    pub(crate) space: Subsets,
+    pub(crate) models: Bare<Subsets>,
     pub(crate) catalogue: Catalogue,
     /// Active coordinates of every model.
     pub(crate) active: Vec<Vec<u32>>,
@@ -43,7 +46,19 @@ impl Gaussians {
         }
         let evidence = |m: usize| LEVEL + spread * Stream::new(3, Purpose::Other(7), 0, m as u64).normal();
         let name = format!("{} models{}", catalogue.len(), if bend == 0.0 { "" } else { ", bent" });
-        Ok(Self { name, log_evidence: (0..catalogue.len()).map(evidence).collect(), space, catalogue, active, bend })
+        Ok(Self {
+            name,
+            log_evidence: (0..catalogue.len()).map(evidence).collect(),
+            models: bare(space),
+            catalogue,
+            active,
+            bend,
+        })
+    }
+
+    /// The models.
+    pub(crate) fn space(&self) -> &Subsets {
+        self.models.space()
     }
 
     /// The number of a word.
@@ -58,7 +73,7 @@ impl Gaussians {
 
     /// `log p(y)` under a uniform prior.
     pub(crate) fn log_total_evidence(&self) -> f64 {
-        log_sum_exp(&self.log_evidence) - self.space.log_count()
+        log_sum_exp(&self.log_evidence) - self.space().log_count()
     }
 
     /// `log η(θ | m)`, with its gradient.

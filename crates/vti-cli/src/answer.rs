@@ -1,13 +1,16 @@
 //! From a check, and chains where there were any, to the answer in the units of the data.
 
-use vti::check::{Check, ModelCorrection, Refined, VerdictKind};
+use vti::check::{Check, FactorCheck, ModelCorrection, Refined, VerdictKind};
 use vti::engine::Engine;
 use vti::family::FamilyError;
-use vti::posterior::{ModelProbability, Posterior};
-use vti::problem::selection::{Enumeration, Selection};
+use vti::posterior::{Draws, ModelProbability, Posterior};
+use vti::problem::Problem;
+use vti::space::{Model, ModelSpace};
 use vti::stats::{Estimate, share_error, standard_error};
 
-use crate::samples::{Samples, bits, quantiles};
+use crate::parts::Parts;
+use crate::question::{Exact, Question, pairs};
+use crate::samples::{Samples, quantiles};
 use crate::summary::{
     Bound, ChainsSummary, Coefficient, Distances, Evidence, ExactSummary, Inclusion, Method, ModelSummary, Ordered,
     VerdictSummary, VerdictWord,
@@ -16,8 +19,8 @@ use crate::summary::{
 /// The most models that are listed in a summary.
 pub(crate) const MOST_MODELS: usize = 1000;
 
-/// With so many terms at most, every model's probability under q is computed.
-const MOST_TERMS: usize = 16;
+/// With so many words at most, every model's probability under q is computed.
+const MOST_WORDS: f64 = (1 << 16) as f64;
 
 /// Chains, and how many there are.
 #[derive(Debug)]
@@ -28,12 +31,15 @@ pub(crate) struct ChainsAnswer {
 
 /// What was found out, before it is summarised.
 pub(crate) struct Answer<'a> {
-    pub(crate) selection: &'a Selection,
-    pub(crate) check: &'a Check,
-    pub(crate) chains: Option<&'a ChainsAnswer>,
-    pub(crate) exact: Option<&'a Enumeration>,
+    space: &'a dyn ModelSpace,
+    check: &'a Check,
+    chains: Option<&'a ChainsAnswer>,
+    exact: Option<&'a Exact>,
     /// Total variation between q(m) and the exact model probabilities, where all of q(m) is known.
     q_distance: Option<f64>,
+    /// Parts of the models of the check's draws, and of the corrected answer's draws where these are others.
+    q_parts: Parts,
+    own_parts: Option<Parts>,
     /// Draws of the check, where they are not those of the corrected answer.
     q_samples: Option<Samples>,
     /// Draws of the corrected answer.
@@ -41,23 +47,29 @@ pub(crate) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(crate) fn new<'p: 'a, E: Engine>(
-        posterior: &mut Posterior<'p, Selection, E>,
+    pub(crate) fn new<'p: 'a, Q: Question, E: Engine>(
+        question: &'p Q,
+        posterior: &mut Posterior<'p, Q::Problem, E>,
         check: &'a Check,
         chains: Option<&'a ChainsAnswer>,
-        exact: Option<&'a Enumeration>,
+        exact: Option<&'a Exact>,
     ) -> Result<Self, FamilyError> {
         let q_distance = exact.map(|exact| q_distance(posterior, exact)).transpose()?.flatten();
-        let checked = Samples::new(posterior, &check.draws, check.log_weights.clone());
+        let (space, units): (&dyn ModelSpace, _) = (question.problem().space(), question.units());
+        let samples = |draws: &Draws, log_weights: &[f64]| {
+            Samples::new(posterior, &units, draws, log_weights, question.draw_step(draws.len()))
+        };
+        let checked = samples(&check.draws, &check.log_weights);
         let (samples, q_samples) = match chains {
             Some(ChainsAnswer { refined, .. }) => {
                 let equal = -(refined.draws.len() as f64).ln();
-                let samples = Samples::new(posterior, &refined.draws, vec![equal; refined.draws.len()]);
-                (samples, Some(checked))
+                (samples(&refined.draws, &vec![equal; refined.draws.len()]), Some(checked))
             }
             None => (checked, None),
         };
-        Ok(Self { selection: posterior.problem(), check, chains, exact, q_distance, q_samples, samples })
+        let q_parts = Parts::new(space, &check.draws);
+        let own_parts = chains.map(|chains| Parts::new(space, &chains.refined.draws));
+        Ok(Self { space, check, chains, exact, q_distance, q_parts, own_parts, q_samples, samples })
     }
 
     fn q_samples(&self) -> &Samples {
@@ -65,7 +77,11 @@ impl<'a> Answer<'a> {
     }
 
     pub(crate) fn method(&self) -> Method {
-        if self.chains.is_some() { Method::Chains } else { Method::Weights }
+        match (self.chains, &self.check.factors) {
+            (Some(_), _) => Method::Chains,
+            (None, Some(_)) => Method::Factors,
+            (None, None) => Method::Weights,
+        }
     }
 
     /// The corrected mean of a function of the draws.
@@ -89,39 +105,69 @@ impl<'a> Answer<'a> {
         self.check.q_weights.iter().enumerate().map(|(row, weight)| weight * f(row)).sum()
     }
 
-    pub(crate) fn inclusion(&self) -> Ordered<Inclusion> {
-        let terms = self.selection.design().terms().iter().enumerate().map(|(term, (name, _))| {
-            let is_in = |samples: &Samples| {
-                let models: Vec<f64> = samples
-                    .models
-                    .iter()
-                    .map(|model| f64::from(u8::from(model.word.as_bytes()[term] == b'1')))
-                    .collect();
-                samples.model.iter().map(|&model| models[model]).collect::<Vec<f64>>()
-            };
-            let (of_q, of_corrected) = (is_in(self.q_samples()), is_in(&self.samples));
-            let corrected = self.share(term, self.corrected(|row| of_corrected[row]));
-            let inclusion = Inclusion {
-                q: self.under_q(|row| of_q[row]).clamp(0.0, 1.0),
-                corrected: corrected.value.clamp(0.0, 1.0),
-                se: corrected.se,
-                exact: self.exact.map(|exact| exact.inclusion[term].clamp(0.0, 1.0)),
-            };
-            (name.clone(), inclusion)
-        });
-        Ordered(terms.collect())
+    /// How probable each part of a model is (terms, edges), in the order of the space's features.
+    pub(crate) fn parts(&self) -> Vec<Inclusion> {
+        match (self.chains, &self.check.factors) {
+            (None, Some(factors)) => self.factored_parts(factors),
+            _ => self.drawn_parts(),
+        }
     }
 
-    /// The inclusion probability of a term, from its mean over the draws. Chains keep some of their iterations as draws, but
-    /// count the models of all. What no draw was ever without may still have been missed.
-    fn share(&self, term: usize, mean: Estimate) -> Estimate {
-        let (value, effective) = match self.chains {
-            None => (mean.value, self.check.effective_draws),
-            Some(ChainsAnswer { refined, .. }) => {
-                let models = refined.correction.models.iter().filter(|model| model.model[term] == 1);
-                (models.map(|model| model.corrected.value).sum(), refined.effective)
+    /// Probabilities of edges that follow from factors, by exact sums over graphs.
+    fn factored_parts(&self, factors: &FactorCheck) -> Vec<Inclusion> {
+        let nodes = factors.edges.len().isqrt();
+        let effective = self.check.draws.len() as f64;
+        let part = |(place, (from, to)): (usize, (usize, usize))| {
+            let Estimate { value, se } = factors.edges[from * nodes + to];
+            let value = value.clamp(0.0, 1.0);
+            Inclusion {
+                q: factors.edges_q[from * nodes + to].clamp(0.0, 1.0),
+                corrected: value,
+                se: if se > 0.0 { se } else { share_error(value, effective) },
+                exact: self.exact.map(|exact| exact.parts[place].clamp(0.0, 1.0)),
             }
         };
+        pairs(nodes).enumerate().map(part).collect()
+    }
+
+    /// What draws, and chains where there are any, say about parts.
+    fn drawn_parts(&self) -> Vec<Inclusion> {
+        let own_parts = self.own_parts.as_ref().unwrap_or(&self.q_parts);
+        let counted = self.chains.map(|chains| self.counted(&chains.refined));
+        let part = |part: usize| {
+            let is_in = |parts: &Parts, row| f64::from(u8::from(parts.has(row, part)));
+            let mean = self.corrected(|row| is_in(own_parts, row));
+            let corrected = self.share(counted.as_ref().map(|counted| counted[part]), mean);
+            Inclusion {
+                q: self.under_q(|row| is_in(&self.q_parts, row)).clamp(0.0, 1.0),
+                corrected: corrected.value.clamp(0.0, 1.0),
+                se: corrected.se,
+                exact: self.exact.map(|exact| exact.parts[part].clamp(0.0, 1.0)),
+            }
+        };
+        (0..self.q_parts.count()).map(part).collect()
+    }
+
+    /// The share of each part in all models that chains visited. They keep some of their iterations as draws, but count the
+    /// models of all.
+    fn counted(&self, refined: &Refined) -> Vec<f64> {
+        let mut shares = vec![0.0; self.q_parts.count()];
+        for model in &refined.correction.models {
+            let marks = crate::parts::marks(self.space, &model.model);
+            shares
+                .iter_mut()
+                .zip(marks)
+                .filter(|(_, mark)| *mark)
+                .for_each(|(share, _)| *share += model.corrected.value);
+        }
+        shares
+    }
+
+    /// The probability of a part, from its mean over the draws and from what chains counted. What no draw was ever without
+    /// may still have been missed.
+    fn share(&self, counted: Option<f64>, mean: Estimate) -> Estimate {
+        let value = counted.unwrap_or(mean.value);
+        let effective = self.chains.map_or(self.check.effective_draws, |chains| chains.refined.effective);
         let se = if mean.se > 0.0 { mean.se } else { share_error(value.clamp(0.0, 1.0), effective) };
         Estimate { value, se }
     }
@@ -150,6 +196,43 @@ impl<'a> Answer<'a> {
         self.corrections().iter().take(MOST_MODELS).map(|model| self.model(model)).collect()
     }
 
+    /// Words that were drawn, with their corrected probabilities.
+    pub(crate) fn corrected_words(&self) -> Vec<(Model, f64)> {
+        match (self.chains, &self.own_parts) {
+            (Some(ChainsAnswer { refined, .. }), Some(parts)) => {
+                let count = refined.draws.len();
+                parts.weighted_words(&vec![1.0 / count as f64; count])
+            }
+            _ => self.q_parts.weighted_words(&self.check.model_weights),
+        }
+    }
+
+    /// Models that were met, with their corrected probabilities. Chains count the models of all iterations, not only of
+    /// those that they keep as draws.
+    pub(crate) fn corrected_models(&self) -> Vec<(Model, f64)> {
+        match self.chains {
+            Some(ChainsAnswer { refined, .. }) => {
+                refined.correction.models.iter().map(|model| (model.model.clone(), model.corrected.value)).collect()
+            }
+            None => self.corrected_words(),
+        }
+    }
+
+    /// Words that were drawn, with their probabilities under q.
+    pub(crate) fn q_words(&self) -> Vec<(Model, f64)> {
+        self.q_parts.weighted_words(&self.check.q_weights)
+    }
+
+    /// The most probable model.
+    pub(crate) fn top_model(&self) -> Option<&Model> {
+        self.corrections().first().map(|model| &model.model)
+    }
+
+    /// What the most probable model is called.
+    pub(crate) fn top_label(&self) -> String {
+        self.corrections().first().map_or_else(String::new, |model| model.label.clone())
+    }
+
     /// All models that were met.
     pub(crate) fn corrections(&self) -> &[ModelCorrection] {
         match self.chains {
@@ -159,14 +242,14 @@ impl<'a> Answer<'a> {
     }
 
     pub(crate) fn model(&self, model: &ModelCorrection) -> ModelSummary {
-        let word = bits(&model.model);
         // Chains know nothing about evidences; the check may.
         let checked = match self.chains {
             Some(_) => self.check.correction.models.iter().find(|other| other.model == model.model),
             None => Some(model),
         };
         ModelSummary {
-            size: word.bytes().filter(|&bit| bit == b'1').count(),
+            word: model.model.to_string(),
+            size: crate::parts::marks(self.space, &model.model).into_iter().filter(|mark| *mark).count(),
             label: model.label.clone(),
             q: model.q,
             corrected: model.corrected.value,
@@ -174,7 +257,6 @@ impl<'a> Answer<'a> {
             exact: self.exact.and_then(|exact| exact.probability(&model.model)),
             log_evidence: checked.and_then(|checked| checked.log_evidence),
             khat: checked.and_then(|checked| checked.khat).filter(|khat| khat.is_finite()),
-            word,
         }
     }
 
@@ -226,21 +308,16 @@ impl<'a> Answer<'a> {
             },
         })
     }
-
-    /// The model of the terms whose inclusion probability is above one half.
-    pub(crate) fn median_model(inclusion: &Ordered<Inclusion>) -> String {
-        let names: Vec<&str> =
-            inclusion.0.iter().filter(|(_, term)| term.corrected > 0.5).map(|(name, _)| name.as_str()).collect();
-        format!("{{{}}}", names.join(", "))
-    }
 }
 
 /// Total variation between q(m) and the exact model probabilities, where there are not too many models.
-fn q_distance<E: Engine>(
-    posterior: &mut Posterior<'_, Selection, E>,
-    exact: &Enumeration,
+fn q_distance<P: Problem, E: Engine>(
+    posterior: &mut Posterior<'_, P, E>,
+    exact: &Exact,
 ) -> Result<Option<f64>, FamilyError> {
-    if exact.terms > MOST_TERMS {
+    // Unknown for some spaces, and then it is not a number.
+    let few = posterior.problem().space().log_count() <= MOST_WORDS.ln() + 1e-9;
+    if !few {
         return Ok(None);
     }
     let off = |model: &ModelProbability| {

@@ -3,21 +3,22 @@
 use std::time::{Duration, Instant};
 
 use vti::engine::Engine;
-use vti::family::FrameSettings;
+use vti::family::{FamilySettings, FrameSettings, Structure};
 use vti::models::ModelsSettings;
 use vti::problem::Problem;
-use vti::problem::selection::Selection;
 use vti::space::ModelSpace;
 use vti::train::{TrainError, TrainSettings, Trainer};
 
 use crate::progress::duration;
+use crate::question::Question;
 use crate::session::Session;
 
 /// What a run will need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) bytes: f64,
-    pub(crate) seconds: f64,
+    /// None where finding out would take long itself.
+    pub(crate) seconds: Option<f64>,
 }
 
 /// Steps that are timed at most, and how long at most.
@@ -28,12 +29,15 @@ const TIME: Duration = Duration::from_millis(500);
 const SPLINE: usize = 100;
 
 impl Estimate {
-    /// Times a few steps of a trainer that is then thrown away.
-    pub(crate) fn new<E: Engine>(
-        session: &Session,
-        mut trainer: Trainer<'_, Selection, E>,
+    /// Times a few steps of a trainer that is then thrown away, unless there is much to prepare before the first.
+    pub(crate) fn new<Q: Question, E: Engine>(
+        session: &Session<Q>,
+        mut trainer: Trainer<'_, Q::Problem, E>,
     ) -> Result<Self, TrainError> {
         let bytes = memory(session, &trainer);
+        if matches!(trainer.family().settings().models, ModelsSettings::Modular(_)) {
+            return Ok(Self { bytes, seconds: None });
+        }
         let TrainSettings { steps: planned, time_limit, .. } = *trainer.settings();
         // The first step is slower than the others.
         trainer.step()?;
@@ -44,59 +48,71 @@ impl Estimate {
         }
         let per_step = start.elapsed().as_secs_f64() / steps.max(1) as f64;
         let seconds = per_step * planned as f64;
-        Ok(Self { bytes, seconds: time_limit.map_or(seconds, |limit| limit.min(seconds)) })
+        Ok(Self { bytes, seconds: Some(time_limit.map_or(seconds, |limit| limit.min(seconds))) })
     }
 
     pub(crate) fn text(&self) -> String {
         let megabytes = self.bytes / 1e6;
         let memory =
             if megabytes < 1000.0 { format!("{megabytes:.0} MB") } else { format!("{:.1} GB", megabytes / 1e3) };
-        format!("about {memory} of memory, about {} of training", duration(self.seconds))
+        let time =
+            self.seconds.map_or_else(String::new, |seconds| format!(", about {} of training", duration(seconds)));
+        format!("about {memory} of memory{time}")
     }
 }
 
 /// Bytes, by the sizes of what takes most: parameters with their gradients and moments, activations of a batch, tables with
 /// an entry for each model, the data, draws of the check, frames of models.
-fn memory<E: Engine>(session: &Session, trainer: &Trainer<'_, Selection, E>) -> f64 {
-    let (selection, config) = (&session.selection, &session.config);
-    let design = selection.design();
+fn memory<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, E>) -> f64 {
+    let space = session.problem().space();
+    let word = space.arities().len() as f64 * 2.0;
     let real = size_of::<E::Real>() as f64;
-    let (dim, rows) = (selection.space().max_dim() as f64, trainer.settings().batch as f64);
+    let (dim, rows) = (space.max_dim() as f64, trainer.settings().batch as f64);
+    // With a flow for each block, every block is a row.
+    let blocks = space.blocks().filter(|_| trainer.family().settings().structure == Structure::Blocks);
+    let (width, passed) = blocks.map_or((dim, rows), |blocks| (blocks.width() as f64, rows * blocks.count() as f64));
     let flow = trainer.family().flow();
     // Values, gradients of two lanes, two moments; a checkpoint copies values and moments, and then all of it as bytes.
     let parameters = flow.parameter_count() as f64 * real * 11.0;
     let layers = trainer.family().settings().flow.layers();
-    let units: f64 = layers.layers.iter().map(|layer| kept_units(layer, dim)).sum();
-    let activations = rows * units * real;
+    let units: f64 = layers.layers.iter().map(|layer| kept_units(layer, width)).sum();
+    let activations = passed * units * real;
     let tables = match &trainer.family().settings().models {
-        ModelsSettings::Categorical(_) | ModelsSettings::Surrogate(_) => {
-            selection.space().log_count().exp() * (6.0 * 8.0 + design.terms().len() as f64 * 2.0)
+        ModelsSettings::Categorical(_) | ModelsSettings::Surrogate(_) => space.log_count().exp() * (6.0 * 8.0 + word),
+        ModelsSettings::Modular(modular) => {
+            let nodes = blocks.map_or(0.0, |blocks| blocks.count() as f64);
+            nodes * (modular.most_sets as f64) * 100.0
         }
         ModelsSettings::Autoregressive(_) | ModelsSettings::Auto {} => 0.0,
     };
-    let columns = design.columns() as f64;
-    let data = 8.0 * (3.0 * design.rows() as f64 * columns + 2.0 * columns * columns);
     // Draws in learned and in measured parameters.
-    let draws = config.check.draws as f64 * (dim * 8.0 * 6.0 + 100.0 + design.terms().len() as f64 * 2.0);
+    let draws = session.config.check.draws as f64 * (dim * 8.0 * 6.0 + 100.0 + word);
     let program = 6e6;
-    program + parameters + activations + tables + data + draws + frames(selection, trainer)
+    program + parameters + activations + tables + session.question.data_bytes() + draws + frames(session, trainer)
 }
 
 /// Numbers of models' frames that a family keeps at most, besides those of a batch.
 const FRAME_NUMBERS: f64 = (1 << 24) as f64;
 
-/// Bytes of the frames of models met: a location and a triangle for each.
-fn frames<E: Engine>(selection: &Selection, trainer: &Trainer<'_, Selection, E>) -> f64 {
+/// Bytes of the frames of models met, or of blocks with their keys: a location and a triangle for each.
+fn frames<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, E>) -> f64 {
     if trainer.family().settings().frame == FrameSettings::Unit {
         return 0.0;
     }
     let TrainSettings { batch, steps, .. } = trainer.settings();
-    // Of a model with half of the optional columns.
-    let optional: usize = selection.design().terms().iter().map(|(_, columns)| columns).sum();
-    let dim = selection.space().max_dim() as f64 - 0.5 * optional as f64;
+    let (space, FamilySettings { models, structure, .. }) = (session.problem().space(), trainer.family().settings());
+    let dim = session.question.usual_dim();
     let numbers = dim * (dim + 3.0) / 2.0;
     let (rows, steps) = (*batch as f64, *steps as f64);
-    let met = selection.space().log_count().exp().min(rows * steps);
+    let keys = match (space.blocks(), models) {
+        (Some(blocks), ModelsSettings::Modular(modular)) if *structure == Structure::Blocks => {
+            // A key is a set of the other blocks.
+            let sets = 2f64.powi(blocks.count() as i32 - 1).min(modular.most_sets as f64);
+            blocks.count() as f64 * sets
+        }
+        _ => space.log_count().exp(),
+    };
+    let met = keys.min(rows * steps);
     8.0 * (met * numbers).min(FRAME_NUMBERS + rows * numbers)
 }
 

@@ -6,11 +6,12 @@ use vti::baseline::RjmcmcError;
 use vti::check::CheckError;
 use vti::optimise::SettingError;
 use vti::posterior::LoadError;
+use vti::problem::dag::DagError;
 use vti::problem::selection::{ExactError, SelectionError};
 use vti::train::TrainError;
 
 use crate::config::ConfigError;
-use crate::data::DataError;
+use crate::data::{DataError, EdgesError};
 
 /// A request that makes no sense.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +44,9 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
         cause.is::<Usage>()
             || cause.is::<DataError>()
             || cause.is::<ConfigError>()
+            || cause.is::<EdgesError>()
             || cause.is::<SelectionError>()
+            || cause.is::<DagError>()
             || cause.is::<SettingError>()
             || cause.is::<ExactError>()
             || cause.downcast_ref::<LoadError>().is_some_and(is_other)

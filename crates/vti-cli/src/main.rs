@@ -3,14 +3,18 @@
 mod answer;
 mod args;
 mod commands;
+mod conclude;
 mod config;
 mod data;
 mod estimate;
 mod failure;
+mod graphs;
 mod output;
 mod paper;
+mod parts;
 mod print;
 mod progress;
+mod question;
 mod run;
 mod rundir;
 mod samples;
@@ -42,6 +46,8 @@ enum Command {
     Demo(commands::demo::DemoArgs),
     /// Which covariates matter for a response? Straight from a table
     Select(args::SelectArgs),
+    /// What causes what? Causal graphs straight from a table
+    Dag(args::DagArgs),
     /// The same from a configuration file
     Fit(args::FitArgs),
     /// Check a finished or interrupted run again, and write its results
@@ -93,6 +99,10 @@ fn run(command: Command) -> Result<Ending> {
     match command {
         Command::Demo(args) => commands::demo::run(args),
         Command::Select(args) => {
+            let (config, run_args) = args.settings()?;
+            run::run(config, &run_args)
+        }
+        Command::Dag(args) => {
             let (config, run_args) = args.settings()?;
             run::run(config, &run_args)
         }

@@ -212,6 +212,21 @@ impl Observer for Progress<'_> {
         }
     }
 
+    fn prepare(&mut self, done: usize, parts: usize) -> ControlFlow<()> {
+        let text = format!("preparing: {done} of {parts} nodes");
+        match self.show {
+            Show::Nothing => {}
+            Show::Bar => print::redraw(&text),
+            Show::Lines => {
+                let part = parts.div_ceil(TALKS as usize);
+                if done > 0 && (done == parts || done.is_multiple_of(part)) {
+                    print::talk(&text);
+                }
+            }
+        }
+        if self.signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     fn step(&mut self, report: &StepReport) -> ControlFlow<()> {
         self.begin.get_or_insert_with(|| (Instant::now(), report.step));
         self.last = (report.step, report.seconds);

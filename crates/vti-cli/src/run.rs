@@ -1,47 +1,44 @@
 //! Train, check, write.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use anyhow::{Context, Result};
-use vti::check::{VerdictKind, check, refine};
+use anyhow::Result;
 use vti::engine::{CpuEngine, Engine, Real};
-use vti::posterior::Posterior;
 use vti::problem::Problem;
-use vti::problem::selection::{Enumeration, EnumerationLimits, Selection, enumerate};
-use vti::space::ModelSpace;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
 
-use crate::answer::{Answer, ChainsAnswer};
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
-use crate::config::{Config, Precision, Refine, VERSION};
+use crate::conclude::{Chains, RunFacts, conclude, show};
+use crate::config::Config;
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
 use crate::failure::{Ending, Usage};
-use crate::output::{models, parquet, report, table};
 use crate::print;
 use crate::progress::{self, Progress, Watched};
+use crate::question::{Job, Question, start};
 use crate::rundir::{self, RunDir};
-use crate::samples::Samples;
 use crate::session::Session;
 use crate::signals::Signals;
-use crate::summary::{DataSummary, ReplicateSummary, Seconds, Summary};
+use crate::summary::{Found, ReplicateSummary};
 
 /// The whole job.
-pub(crate) fn run(config: Config, args: &RunArgs) -> Result<Ending> {
+pub(crate) fn run(mut config: Config, args: &RunArgs) -> Result<Ending> {
+    config.problem.settle();
     let dir = RunDir::new(&directory(&config));
     let config = if args.resume { resumed(&config, &dir, args)? } else { config };
-    let session = Session::new(config)?;
-    match session.config.machine.precision {
-        Precision::F32 => run_with::<f32>(session, &dir, args),
-        Precision::F64 => run_with::<f64>(session, &dir, args),
-    }
+    start(config, Training { dir: &dir, args })
+}
+
+/// What is to be done with the question.
+struct Training<'a> {
+    dir: &'a RunDir,
+    args: &'a RunArgs,
 }
 
 /// Where a run goes.
 fn directory(config: &Config) -> PathBuf {
     let default = || {
-        let data = Path::new(config.problem.data.trim_start_matches(BUILTIN_PREFIX));
+        let data = Path::new(config.source.data.trim_start_matches(BUILTIN_PREFIX));
         PathBuf::from(data.file_stem().unwrap_or_default()).with_extension("vti")
     };
     config.output.dir.clone().unwrap_or_else(default)
@@ -57,10 +54,10 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
         let hint = "hint: a run keeps its settings; leave the option out, or start a new run with --force or --out";
         Err(Usage(format!("{shown}: the run that is to be resumed has another {what}\n{hint}")).into())
     };
-    let mut problem = wanted.problem.clone();
-    problem.fingerprint.clone_from(&saved.problem.fingerprint);
-    problem.data.clone_from(&saved.problem.data);
-    if problem != saved.problem {
+    let mut source = wanted.source.clone();
+    source.fingerprint.clone_from(&saved.source.fingerprint);
+    source.data.clone_from(&saved.source.data);
+    if source != saved.source || !wanted.problem.asks_same(&saved.problem) {
         return refuse("problem");
     }
     for (given, same, what) in [
@@ -81,7 +78,10 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
     if let Some(change) = args.set.iter().find(|change| contradicts(change, &saved)) {
         return refuse(&format!("value of {}", change.split('=').next().unwrap_or_default().trim()));
     }
-    saved.problem.data.clone_from(&wanted.problem.data);
+    saved.source.data.clone_from(&wanted.source.data);
+    if let (Some(truth), Some(Some(given))) = (saved.problem.truth_mut(), wanted.problem.clone().truth_mut()) {
+        *truth = Some(given.clone());
+    }
     saved.machine.threads = wanted.machine.threads;
     saved.train.time_limit = wanted.train.time_limit;
     Ok(saved)
@@ -109,51 +109,57 @@ fn talk(args: &RunArgs, text: &str) {
     }
 }
 
-fn run_with<T: Real>(session: Session, dir: &RunDir, args: &RunArgs) -> Result<Ending>
-where
-    CpuEngine<T>: Engine,
-{
-    let mut session = session;
-    let engine = session.engine::<T>()?;
-    // All settings are checked before anything of an earlier run goes.
-    if !args.resume {
-        dir.check_free(args.force)?;
+impl Job for Training<'_> {
+    fn run<Q: Question, T: Real>(self, mut session: Session<Q>) -> Result<Ending>
+    where
+        CpuEngine<T>: Engine,
+    {
+        let Self { dir, args } = self;
+        let engine = session.engine::<T>()?;
+        // All settings are checked before anything of an earlier run goes.
+        if !args.resume {
+            dir.check_free(args.force)?;
+        }
+        session.config.check_limits()?;
+        let settings = train_settings(&session.config, dir, None);
+        let trainer = Trainer::new(session.question.problem(), &engine, &session.config.family(), &settings)?;
+        let resolved = trainer.family().settings().clone();
+        if !args.quiet {
+            announce(&session, trainer)?;
+        }
+        // With every choice written out, so that the file says what was done.
+        session.config = session.config.with_family(&resolved);
+        if !args.resume {
+            dir.prepare()?;
+            rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
+        }
+        let signals = Signals::listen()?;
+        let trained = train(&session, dir, &engine, &signals, args)?;
+        let Some((fit, kept, replicates)) = trained else {
+            print::talk(&interrupted(dir));
+            return Ok(Ending::Interrupted);
+        };
+        signals.end_at_once();
+        write_planned(&session.config, dir, &fit.stop)?;
+        talk(args, &format!("trained in {}: {}", progress::duration(fit.seconds), fit.stop));
+        let mut warnings: Vec<String> = fit.posterior.warnings().to_vec();
+        warnings.extend(
+            fit.first_dropped.as_ref().map(|first| format!("{} draws were dropped; the first: {first}", fit.dropped)),
+        );
+        let facts =
+            RunFacts { steps: fit.steps, stop: fit.stop.to_string(), seconds: fit.seconds, kept, replicates, warnings };
+        let mut posterior = fit.posterior;
+        posterior.save(&dir.posterior())?;
+        talk(args, &format!("checking with {} draws", session.config.check.draws));
+        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings)?;
+        show(&summary, args.json)?;
+        let files = match summary.found {
+            Found::Select(_) => "models.csv and report.html",
+            Found::Dag(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
+        };
+        talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
+        Ok(Ending::Done)
     }
-    session.config.check_limits()?;
-    let settings = train_settings(&session.config, dir, None);
-    let trainer = Trainer::new(&session.selection, &engine, &session.config.family(), &settings)?;
-    let resolved = trainer.family().settings().clone();
-    if !args.quiet {
-        announce(&session, trainer)?;
-    }
-    // With every choice written out, so that the file says what was done.
-    session.config = session.config.with_family(&resolved);
-    if !args.resume {
-        dir.prepare()?;
-        rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
-    }
-    let signals = Signals::listen()?;
-    let trained = train(&session, dir, &engine, &signals, args)?;
-    let Some((fit, kept, replicates)) = trained else {
-        print::talk(&interrupted(dir));
-        return Ok(Ending::Interrupted);
-    };
-    signals.end_at_once();
-    write_planned(&session.config, dir, &fit.stop)?;
-    talk(args, &format!("trained in {}: {}", progress::duration(fit.seconds), fit.stop));
-    let mut warnings: Vec<String> = fit.posterior.warnings().to_vec();
-    warnings.extend(
-        fit.first_dropped.as_ref().map(|first| format!("{} draws were dropped; the first: {first}", fit.dropped)),
-    );
-    let facts =
-        RunFacts { steps: fit.steps, stop: fit.stop.to_string(), seconds: fit.seconds, kept, replicates, warnings };
-    let mut posterior = fit.posterior;
-    posterior.save(&dir.posterior())?;
-    talk(args, &format!("checking with {} draws", session.config.check.draws));
-    let summary = conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings)?;
-    show(&summary, args.json)?;
-    talk(args, &format!("everything is in {}", dir.path().display()));
-    Ok(Ending::Done)
 }
 
 /// Writes down how many steps a time limit came to, so that the settings repeat the run. Several runs plan for themselves.
@@ -169,18 +175,10 @@ fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
 }
 
 /// What is going to happen; the trainer is used up for a few steps that are timed.
-fn announce<E: Engine>(session: &Session, trainer: Trainer<'_, Selection, E>) -> Result<()> {
-    let Config { train, machine, .. } = &session.config;
-    let design = session.selection.design();
-    let models = session.selection.space().log_count() / std::f64::consts::LN_2;
-    print::talk(&format!(
-        "{}: {} rows, {} from {} optional terms (2^{models:.0} models)",
-        session.config.problem.data,
-        session.loaded.rows(),
-        design.response_name(),
-        design.terms().len(),
-    ));
-    session.loaded.notes.iter().for_each(|note| print::talk(note));
+fn announce<Q: Question, E: Engine>(session: &Session<Q>, trainer: Trainer<'_, Q::Problem, E>) -> Result<()> {
+    let Config { source, train, machine, .. } = &session.config;
+    print::talk(&format!("{}: {}", source.data, session.question.headline()));
+    session.question.notes().iter().for_each(|note| print::talk(note));
     trainer.family().choices().iter().for_each(|choice| print::talk(choice));
     let estimate = Estimate::new(session, trainer)?;
     let runs = if machine.replicates > 1 { format!(", {} times", machine.replicates) } else { String::new() };
@@ -209,20 +207,20 @@ fn interrupted(dir: &RunDir) -> String {
 }
 
 /// A finished run, which of several it was, and what became of each.
-type Trained<'a, T> = (Fit<'a, Selection, CpuEngine<T>>, Option<usize>, Vec<ReplicateSummary>);
+type Trained<'a, P, T> = (Fit<'a, P, CpuEngine<T>>, Option<usize>, Vec<ReplicateSummary>);
 
 /// Draws for the bound by which runs are compared.
 const BOUND_DRAWS: usize = 4096;
 
 /// Trains, as often as asked for; none if a signal ended it. Runs that were finished before an interruption are not made
 /// again, but taken from their checkpoints.
-fn train<'a, T: Real>(
-    session: &'a Session,
+fn train<'a, Q: Question, T: Real>(
+    session: &'a Session<Q>,
     dir: &RunDir,
     engine: &'a CpuEngine<T>,
     signals: &Signals,
     args: &RunArgs,
-) -> Result<Option<Trained<'a, T>>>
+) -> Result<Option<Trained<'a, Q::Problem, T>>>
 where
     CpuEngine<T>: Engine,
 {
@@ -231,7 +229,7 @@ where
         let fit = train_one(session, dir, engine, signals, args, None)?;
         return Ok((fit.stop != Stop::Observer).then_some((fit, None, Vec::new())));
     }
-    let mut best: Option<(f64, Fit<'a, Selection, CpuEngine<T>>, usize)> = None;
+    let mut best = None::<(f64, _, usize)>;
     let (mut all, mut first_error) = (Vec::new(), None);
     for run in 0..count {
         let seed = session.config.train.seed.wrapping_add(run as u64);
@@ -266,14 +264,14 @@ fn train_settings(config: &Config, dir: &RunDir, run: Option<usize>) -> TrainSet
     TrainSettings { seed, checkpoint: Some(checkpoint), ..config.train.clone() }
 }
 
-fn train_one<'a, T: Real>(
-    session: &'a Session,
+fn train_one<'a, Q: Question, T: Real>(
+    session: &'a Session<Q>,
     dir: &RunDir,
     engine: &'a CpuEngine<T>,
     signals: &Signals,
     args: &RunArgs,
     run: Option<usize>,
-) -> Result<Fit<'a, Selection, CpuEngine<T>>>
+) -> Result<Fit<'a, Q::Problem, CpuEngine<T>>>
 where
     CpuEngine<T>: Engine,
 {
@@ -281,17 +279,17 @@ where
     let settings = train_settings(config, dir, run);
     let path = dir.checkpoint(run);
     let trainer = if args.resume && path.exists() {
-        let mut trainer = Trainer::resume(&session.selection, engine, &path)?;
+        let mut trainer = Trainer::resume(session.problem(), engine, &path)?;
         trainer.set_time_limit(settings.time_limit);
         trainer.set_checkpoint(settings.checkpoint);
         talk(args, &format!("going on from step {} of {}", trainer.steps(), trainer.settings().steps));
         trainer
     } else {
-        Trainer::new(&session.selection, engine, &config.family(), &settings)?
+        Trainer::new(session.problem(), engine, &config.family(), &settings)?
     };
     let (done, settings) = (trainer.steps(), trainer.settings());
     let watched = Watched { steps: settings.steps, time_limit: settings.time_limit, replicate: run, quiet: args.quiet };
-    let mut progress = Progress::new(&dir.progress(), done, session.selection.space(), signals, &watched)?;
+    let mut progress = Progress::new(&dir.progress(), done, session.problem().space(), signals, &watched)?;
     let fit = trainer.run(&mut progress);
     let shown = progress.finish();
     let mut fit = fit?;
@@ -300,135 +298,4 @@ where
         return Err(anyhow::Error::new(error).context("the finished run could not be saved"));
     }
     Ok(fit)
-}
-
-/// What is known about a run apart from its posterior.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RunFacts {
-    pub(crate) steps: u64,
-    pub(crate) stop: String,
-    pub(crate) seconds: f64,
-    /// Which of several runs was kept.
-    pub(crate) kept: Option<usize>,
-    pub(crate) replicates: Vec<ReplicateSummary>,
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Whether chains are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chains {
-    /// As the settings say.
-    Settings,
-    Always,
-}
-
-/// Checks a posterior, corrects it, compares it with the exact answer where that is cheap, and writes all of it.
-pub(crate) fn conclude<'a, T: Real>(
-    session: &'a Session,
-    dir: &RunDir,
-    engine: &'a CpuEngine<T>,
-    posterior: &mut Posterior<'a, Selection, CpuEngine<T>>,
-    facts: &RunFacts,
-    chains: Chains,
-) -> Result<Summary>
-where
-    CpuEngine<T>: Engine,
-{
-    let config = &session.config;
-    let start = Instant::now();
-    let checked = check(posterior, &config.check)?;
-    let automatic = config.chains.refine == Refine::Auto && checked.verdict.kind == VerdictKind::DoNotTrust;
-    let chains = if automatic || chains == Chains::Always {
-        let settings = &config.chains.chains;
-        Some(ChainsAnswer { refined: refine(posterior, settings)?, chains: settings.chains })
-    } else {
-        None
-    };
-    let mut warnings = facts.warnings.clone();
-    let exact = exact_answer(session, engine, &mut warnings);
-    let answer = Answer::new(posterior, &checked, chains.as_ref(), exact.as_ref())?;
-    let inclusion = answer.inclusion();
-    let models = answer.models();
-    let summary = Summary {
-        version: VERSION.into(),
-        data: DataSummary {
-            path: config.problem.data.clone(),
-            fingerprint: session.loaded.fingerprint.clone(),
-            response: config.problem.response.clone(),
-            rows: session.loaded.rows(),
-            terms: session.selection.design().terms().len(),
-        },
-        verdict: answer.verdict(),
-        elbo: answer.elbo(),
-        log_evidence: answer.evidence(),
-        correction: answer.method(),
-        highest_probability_model: models.first().map_or_else(String::new, |model| model.label.clone()),
-        median_probability_model: Answer::median_model(&inclusion),
-        inclusion,
-        coefficients: answer.coefficients(),
-        models,
-        exact: answer.exact_summary(),
-        chains: answer.chains_summary(),
-        replicates: facts.replicates.clone(),
-        steps: facts.steps,
-        stop: facts.stop.clone(),
-        seconds: Seconds { train: facts.seconds, check: start.elapsed().as_secs_f64() },
-        device: config.machine.device.clone(),
-        precision: T::NAME.into(),
-        threads: config.threads(),
-        seed: posterior.seed(),
-        warnings,
-    };
-    write_all(session, dir, &answer, &summary, facts.kept)?;
-    Ok(summary)
-}
-
-/// The exact answer where it is cheap. A run is worth having without it.
-fn exact_answer<E: Engine>(session: &Session, engine: &E, warnings: &mut Vec<String>) -> Option<Enumeration> {
-    Enumeration::affordable(&session.selection)?;
-    match enumerate(&session.selection, engine, &EnumerationLimits::default()) {
-        Ok(exact) => Some(exact),
-        Err(error) => {
-            let reason = error.to_string();
-            let warning = format!("there is no exact answer to compare with: {}", reason.lines().next().unwrap_or(""));
-            // A check of a finished run knows what the run said.
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-            None
-        }
-    }
-}
-
-/// All files, the summary last: it says that the run is finished.
-fn write_all(
-    session: &Session,
-    dir: &RunDir,
-    answer: &Answer<'_>,
-    summary: &Summary,
-    kept: Option<usize>,
-) -> Result<()> {
-    let samples = &answer.samples;
-    let origin = parquet::Origin {
-        version: VERSION.into(),
-        schema: session.loaded.schema.clone(),
-        parameters: samples.names.clone(),
-    };
-    rundir::write(&dir.draws(), &parquet::write(samples, &origin)?)?;
-    rundir::write(&dir.models(), &models::csv(answer)?)?;
-    write_report(dir, summary, samples, kept)?;
-    rundir::write(&dir.summary(), (summary.to_json()? + "\n").as_bytes())
-}
-
-/// The page, from what the directory holds.
-pub(crate) fn write_report(dir: &RunDir, summary: &Summary, samples: &Samples, kept: Option<usize>) -> Result<()> {
-    let settings = std::fs::read_to_string(dir.config()).with_context(|| dir.config().display().to_string())?;
-    let trace = progress::trace(&dir.progress(), kept)?;
-    let page = vti_report::page(&report::report(summary, samples, trace, settings));
-    rundir::write(&dir.report(), page.as_bytes())
-}
-
-/// The answer on standard output.
-pub(crate) fn show(summary: &Summary, json: bool) -> Result<()> {
-    if json { print::data(&summary.to_json()?) } else { print::data(&table::text(summary)) }
 }

@@ -62,6 +62,19 @@ impl RunDir {
         self.0.join("models.csv")
     }
 
+    /// Files of runs over causal graphs only.
+    pub(crate) fn edges(&self) -> PathBuf {
+        self.0.join("edges.csv")
+    }
+
+    pub(crate) fn dot(&self) -> PathBuf {
+        self.0.join("graph.dot")
+    }
+
+    pub(crate) fn graphml(&self) -> PathBuf {
+        self.0.join("graph.graphml")
+    }
+
     pub(crate) fn summary(&self) -> PathBuf {
         self.0.join("summary.json")
     }
@@ -117,6 +130,9 @@ impl RunDir {
             self.posterior(),
             self.draws(),
             self.models(),
+            self.edges(),
+            self.dot(),
+            self.graphml(),
             self.summary(),
             self.report(),
             vti::store::previous(&self.posterior()),

@@ -5,15 +5,14 @@ use std::collections::HashMap;
 use vti::engine::Engine;
 use vti::posterior::{Draws, Posterior};
 use vti::problem::Problem;
-use vti::problem::selection::Selection;
-use vti::space::ModelSpace;
+use vti::space::{Model, ModelSpace};
 
 use crate::units::Units;
 
 /// A model that some draws are of.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SampledModel {
-    /// A bit per term.
+    /// Its symbols: a bit per term of a selection.
     pub(crate) word: String,
     pub(crate) label: String,
     /// Which parameters it has.
@@ -38,22 +37,32 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Brings draws into the units of the data.
-    pub(crate) fn new<E: Engine>(posterior: &Posterior<'_, Selection, E>, draws: &Draws, log_weight: Vec<f64>) -> Self {
-        let selection = posterior.problem();
-        let units = Units::of(selection);
+    /// Brings every `step`-th draw into the units of the data.
+    pub(crate) fn new<P: Problem, E: Engine>(
+        posterior: &Posterior<'_, P, E>,
+        units: &Units,
+        draws: &Draws,
+        log_weight: &[f64],
+        step: usize,
+    ) -> Self {
+        let space = posterior.problem().space();
         let count = units.names.len();
         let mut numbers: HashMap<&[u16], usize> = HashMap::new();
         let mut places: Vec<Vec<usize>> = Vec::new();
+        // Each stands for those that are left out.
+        let log_step = (step as f64).ln();
+        let log_weight: Vec<f64> = log_weight.iter().step_by(step).map(|weight| weight + log_step).collect();
+        let rows = log_weight.len();
         let mut samples = Self { names: units.names.clone(), log_weight, ..Self::default() };
-        samples.values = vec![f64::NAN; draws.len() * count];
-        for (row, values) in samples.values.chunks_exact_mut(count).enumerate() {
+        samples.values = vec![f64::NAN; rows * count];
+        for (place, values) in samples.values.chunks_exact_mut(count).enumerate() {
+            let row = place * step;
             let word = draws.word(row);
             let model = *numbers.entry(word).or_insert_with(|| {
                 let active = posterior.active_parameters(word);
                 samples.models.push(SampledModel {
-                    word: bits(word),
-                    label: selection.space().label(word),
+                    word: Model::from(word).to_string(),
+                    label: space.label(word),
                     active: (0..count).map(|place| active.binary_search(&place).is_ok()).collect(),
                 });
                 places.push(active);
@@ -78,16 +87,16 @@ impl Samples {
 
     /// Corrected weights that sum to 1.
     pub(crate) fn weights(&self) -> Vec<f64> {
-        let top = self.log_weight.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = self.log_weight.iter().map(|log_weight| (log_weight - top).exp()).collect();
-        let total: f64 = weights.iter().sum();
-        weights.into_iter().map(|weight| weight / total).collect()
+        normalised(&self.log_weight)
     }
 }
 
-/// A word as text.
-pub(crate) fn bits(word: &[u16]) -> String {
-    word.iter().map(|&bit| if bit == 0 { '0' } else { '1' }).collect()
+/// Weights that sum to 1, from their logarithms.
+pub(crate) fn normalised(log_weights: &[f64]) -> Vec<f64> {
+    let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = log_weights.iter().map(|log_weight| (log_weight - top).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / total).collect()
 }
 
 /// Quantiles of weighted numbers, by the middles of their weights, between which it is interpolated.

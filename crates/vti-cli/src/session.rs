@@ -3,41 +3,41 @@
 use anyhow::Result;
 use vti::engine::{CpuEngine, Engine, Real};
 use vti::posterior::Posterior;
-use vti::problem::selection::{Selection, Standardise};
 
 use crate::config::Config;
-use crate::data::{self, BUILTIN_PREFIX, Loaded};
+use crate::data::BUILTIN_PREFIX;
 use crate::failure::Usage;
+use crate::question::Question;
 use crate::rundir::RunDir;
 
-/// A question with its data.
+/// A question with its settings.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct Session<Q> {
     pub(crate) config: Config,
-    pub(crate) loaded: Loaded,
-    pub(crate) selection: Selection,
+    pub(crate) question: Q,
 }
 
-impl Session {
+impl<Q: Question> Session<Q> {
     /// Reads the data and sets the question up.
     pub(crate) fn new(mut config: Config) -> Result<Self> {
         check_device(&config.machine.device)?;
-        let settings = config.selection();
-        let loaded = data::load(&config.problem.data, &config.choice(), &settings.likelihood)?;
-        loaded.check_rows(&settings)?;
-        let standardise = if config.problem.standardize { Standardise::Full } else { Standardise::Raw };
-        let selection = Selection::new(&loaded.table, standardise, &settings).map_err(|error| loaded.locate(error))?;
-        if let Some(expected) = &config.problem.fingerprint
-            && *expected != loaded.fingerprint
-        {
+        config.problem.settle();
+        let question = Q::load(&config)?;
+        let source = &mut config.source;
+        if source.fingerprint.as_ref().is_some_and(|expected| expected != question.fingerprint()) {
             let hint = "hint: put the data back, or start a new run";
-            return Err(
-                Usage(format!("{}: the data have changed since the run began\n{hint}", config.problem.data)).into()
-            );
+            return Err(Usage(format!("{}: the data have changed since the run began\n{hint}", source.data)).into());
         }
-        config.problem.fingerprint = Some(loaded.fingerprint.clone());
-        config.problem.data = lasting(&config.problem.data);
-        Ok(Self { config, loaded, selection })
+        source.fingerprint = Some(question.fingerprint().into());
+        source.data = lasting(&source.data);
+        if let Some(Some(truth)) = config.problem.truth_mut() {
+            *truth = lasting(truth);
+        }
+        Ok(Self { config, question })
+    }
+
+    pub(crate) fn problem(&self) -> &Q::Problem {
+        self.question.problem()
     }
 
     /// The engine.
@@ -53,7 +53,7 @@ impl Session {
         &'a self,
         dir: &RunDir,
         engine: &'a E,
-    ) -> Result<Posterior<'a, Selection, E>> {
+    ) -> Result<Posterior<'a, Q::Problem, E>> {
         let files = [dir.posterior(), dir.checkpoint(None), dir.checkpoint(Some(0))];
         let Some(file) = files.iter().find(|file| file.exists()) else {
             let hint = "hint: nothing was saved yet; `--resume` starts the run again";
@@ -61,7 +61,7 @@ impl Session {
                 Usage(format!("{}: there is no posterior and no checkpoint\n{hint}", dir.path().display())).into()
             );
         };
-        Ok(Posterior::load(&self.selection, engine, file)?)
+        Ok(Posterior::load(self.problem(), engine, file)?)
     }
 }
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
+use vti::problem::dag::Sem;
+use vti::problem::dag::simulate::{SimulationSettings, simulate};
 use vti::problem::selection::Table;
 use vti::problem::selection::simulate::{
     CorrelatedSettings, Misspecification, RobustSettings, Simulated, correlated, robust,
@@ -25,6 +27,10 @@ enum Kind {
     RobustSelection(RobustArgs),
     /// A linear model of correlated covariates
     Correlated(CorrelatedArgs),
+    /// The paper's process for causal graphs: hidden units along a random graph
+    Dag(DagArgs),
+    /// Weighted sums along a random graph
+    LinearDag(LinearDagArgs),
 }
 
 /// How far data are from what the robust likelihood assumes.
@@ -107,12 +113,51 @@ struct CorrelatedArgs {
     out: PathBuf,
 }
 
+/// Causal graphs, whatever the equations along them.
+#[derive(Args)]
+struct LinearDagArgs {
+    /// Nodes: the columns x1, x2, …
+    #[arg(long, default_value_t = SimulationSettings::default().nodes)]
+    nodes: usize,
+    /// Rows
+    #[arg(long, default_value_t = SimulationSettings::default().rows)]
+    rows: usize,
+    /// Probability of an edge between two nodes, along a random order
+    #[arg(long, value_name = "P", allow_negative_numbers = true, default_value_t = SimulationSettings::default().edge_probability)]
+    edge_probability: f64,
+    /// Standard deviation of a node given its parents
+    #[arg(long, value_name = "SIGMA", allow_negative_numbers = true, default_value_t = SimulationSettings::default().noise)]
+    noise: f64,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE.csv")]
+    out: PathBuf,
+    /// Write the edges of the graph to a file, for `vti dag --truth`
+    #[arg(long, value_name = "GRAPH.csv")]
+    truth_out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct DagArgs {
+    #[command(flatten)]
+    graph: LinearDagArgs,
+    /// Hidden units of each equation
+    #[arg(long, value_name = "H", default_value_t = 10)]
+    hidden: usize,
+    /// Hidden units and outputs have biases
+    #[arg(long)]
+    bias: bool,
+}
+
 /// Simulates and writes a table; `talk` is told what became of it.
 pub(crate) fn run(args: &SimulateArgs, talk: &dyn Fn(&str)) -> Result<()> {
-    let (simulated, out) = match &args.kind {
+    match &args.kind {
         Kind::RobustSelection(RobustArgs { misspecification, rows, covariates, seed, out }) => {
             let (misspecification, rows, covariates, seed) = ((*misspecification).into(), *rows, *covariates, *seed);
-            (robust(&RobustSettings { misspecification, rows, covariates, seed })?, out)
+            let simulated = robust(&RobustSettings { misspecification, rows, covariates, seed })?;
+            write_selection(&simulated, out, talk)
         }
         Kind::Correlated(CorrelatedArgs { rows, covariates, relevant, correlation, effect, noise, seed, out }) => {
             let settings = CorrelatedSettings {
@@ -124,13 +169,21 @@ pub(crate) fn run(args: &SimulateArgs, talk: &dyn Fn(&str)) -> Result<()> {
                 noise: *noise,
                 seed: *seed,
             };
-            (correlated(&settings)?, out)
+            write_selection(&correlated(&settings)?, out, talk)
         }
-    };
-    write(&simulated.table, out)?;
-    let (rows, covariates) = (simulated.table.response.len(), simulated.table.terms.len());
-    talk(&format!("wrote {rows} rows of y and {covariates} covariates to {}", out.display()));
-    talk(&format!("relevant covariates: {}", relevant(&simulated)));
+        Kind::Dag(DagArgs { graph, hidden, bias }) => graph.run(Sem::Mlp { hidden: *hidden, bias: *bias }, talk),
+        Kind::LinearDag(graph) => graph.run(Sem::Linear {}, talk),
+    }
+}
+
+fn write_selection(simulated: &Simulated, out: &Path, talk: &dyn Fn(&str)) -> Result<()> {
+    let Table { response_name, response, terms } = &simulated.table;
+    let names = std::iter::once(response_name.as_str()).chain(terms.iter().map(|term| term.name.as_str()));
+    let columns: Vec<&[f64]> =
+        std::iter::once(&response[..]).chain(terms.iter().map(|term| &term.values[..])).collect();
+    write(names, &columns, out)?;
+    talk(&format!("wrote {} rows of y and {} covariates to {}", response.len(), terms.len(), out.display()));
+    talk(&format!("relevant covariates: {}", relevant(simulated)));
     Ok(())
 }
 
@@ -140,20 +193,50 @@ fn relevant(simulated: &Simulated) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
+impl LinearDagArgs {
+    fn run(&self, sem: Sem, talk: &dyn Fn(&str)) -> Result<()> {
+        let Self { nodes, rows, edge_probability, noise, seed, out, truth_out } = self;
+        let settings = SimulationSettings {
+            nodes: *nodes,
+            rows: *rows,
+            sem,
+            edge_probability: *edge_probability,
+            noise: *noise,
+            seed: *seed,
+        };
+        let simulated = simulate(&settings)?;
+        let names = &simulated.table.names;
+        let columns: Vec<&[f64]> = simulated.table.columns.iter().map(Vec::as_slice).collect();
+        write(names.iter().map(String::as_str), &columns, out)?;
+        talk(&format!("wrote {rows} rows of {nodes} nodes to {}", out.display()));
+        let edges: Vec<(&str, &str)> =
+            simulated.truth.edges().map(|(from, to)| (names[from].as_str(), names[to].as_str())).collect();
+        let listed: Vec<String> = edges.iter().map(|(from, to)| format!("{from}→{to}")).collect();
+        talk(&format!("edges: {}", if listed.is_empty() { "none".into() } else { listed.join(", ") }));
+        match truth_out {
+            None => Ok(()),
+            Some(path) => {
+                let lines: String = edges.iter().map(|(from, to)| format!("{from},{to}\n")).collect();
+                save(&format!("from,to\n{lines}"), path)
+            }
+        }
+    }
+}
+
 /// Numbers are written so that they read back as the same numbers.
-fn write(table: &Table, out: &Path) -> Result<()> {
-    let mut text = table.response_name.clone();
-    table.terms.iter().for_each(|term| {
-        let _ = write!(text, ",{}", term.name);
-    });
+fn write<'a>(names: impl Iterator<Item = &'a str>, columns: &[&[f64]], out: &Path) -> Result<()> {
+    let mut text = names.collect::<Vec<_>>().join(",");
     text.push('\n');
-    for (row, y) in table.response.iter().enumerate() {
-        let _ = write!(text, "{y}");
-        for term in &table.terms {
-            let _ = write!(text, ",{}", term.values[row]);
+    for row in 0..columns.first().map_or(0, |column| column.len()) {
+        for (place, column) in columns.iter().enumerate() {
+            let _ = write!(text, "{}{}", if place == 0 { "" } else { "," }, column[row]);
         }
         text.push('\n');
     }
+    save(&text, out)
+}
+
+fn save(text: &str, out: &Path) -> Result<()> {
     fs::write(out, text).map_err(|error| {
         anyhow!(
             "{}: could not be written: {error}\nhint: its folder must exist, and you must be allowed to write there",

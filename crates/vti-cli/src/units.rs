@@ -1,25 +1,68 @@
-//! Between the parameters that are learned, of standardised columns, and those of the columns as they were measured.
+//! Between the parameters that are learned, of columns on scales of their own, and those of the columns as they were
+//! measured.
 //!
-//! With `x̃ = (x − c)/s` a predictor `a + Σ b x̃` is `(a − Σ b c/s) + Σ (b/s) x`.
+//! Every parameter is multiplied by a factor. Where columns are centred and there is an intercept, it takes up the rest: with
+//! `x̃ = (x − c)/s` a predictor `a + Σ b x̃` is `(a − Σ b c/s) + Σ (b/s) x`.
 
 use vti::problem::Problem;
-use vti::problem::selection::{Scaling, Selection};
+use vti::problem::dag::{Dag, Sem};
+use vti::problem::selection::Selection;
+use vti::space::{ModelSpace, NodeParameters};
 
 /// How parameters change with the units of the columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Units {
     pub(crate) names: Vec<String>,
-    /// Parameters before the intercept: the scale of the errors, where it is one.
-    before: usize,
-    scaling: Vec<Scaling>,
+    /// Measured over learned.
+    factors: Vec<f64>,
+    /// What was subtracted from the column that a parameter multiplies, and the place of the intercept that knows it.
+    centres: Vec<f64>,
+    intercept: Option<usize>,
+    /// Which parameters are positive.
+    positive: Vec<bool>,
 }
 
 impl Units {
-    pub(crate) fn of(selection: &Selection) -> Self {
+    pub(crate) fn of_selection(selection: &Selection) -> Self {
+        // The scale of the errors stands before the intercept, where there is one.
+        let before = usize::from(selection.settings().likelihood.has_scale());
+        let scaling = selection.design().scaling();
+        let fixed = before + 1;
         Self {
             names: selection.parameter_names(),
-            before: usize::from(selection.settings().likelihood.has_scale()),
-            scaling: selection.design().scaling().to_vec(),
+            factors: std::iter::repeat_n(1.0, fixed).chain(scaling.iter().skip(1).map(|s| 1.0 / s.scale)).collect(),
+            centres: std::iter::repeat_n(0.0, fixed).chain(scaling.iter().skip(1).map(|s| s.center)).collect(),
+            intercept: Some(before),
+            positive: (0..fixed - 1 + scaling.len()).map(|place| place < before).collect(),
+        }
+    }
+
+    /// Weights of columns that stay centred: with `x̃ = x/s`, `x̃_j = W² relu(W¹ x̃ + b¹) + b²` is
+    /// `x_j = s_j W² relu(W¹ x/s + b¹) + s_j b²`, and a weight `w` of a linear equation is `w s_j/s_i`.
+    pub(crate) fn of_dag(dag: &Dag, scales: &[f64]) -> Self {
+        let space = dag.space();
+        let NodeParameters { always, per_edge, .. } = space.parameters();
+        let mut factors = Vec::with_capacity(space.max_dim());
+        for (node, own) in scales.iter().enumerate() {
+            factors.extend(std::iter::repeat_n(*own, always));
+            let others = || scales.iter().enumerate().filter(move |(other, _)| *other != node).map(|(_, scale)| scale);
+            match dag.settings().sem {
+                Sem::Linear {} => factors.extend(others().map(|scale| own / scale)),
+                Sem::Mlp { hidden, bias } => {
+                    factors.extend(std::iter::repeat_n(1.0, if bias { hidden } else { 0 }));
+                    factors.extend(std::iter::repeat_n(*own, hidden + usize::from(bias)));
+                    factors.extend(others().flat_map(|scale| std::iter::repeat_n(1.0 / scale, per_edge)));
+                }
+            }
+        }
+        let names = dag.parameter_names();
+        let width = names.len() / scales.len().max(1);
+        Self {
+            centres: vec![0.0; names.len()],
+            intercept: None,
+            positive: (0..names.len()).map(|place| place % width < always).collect(),
+            names,
+            factors,
         }
     }
 
@@ -28,42 +71,31 @@ impl Units {
     pub(crate) fn to_measured(&self, active: &[usize], theta: &[f64], measured: &mut [f64]) -> f64 {
         let (mut shift, mut log_jacobian) = (0.0, 0.0);
         for (&place, &value) in active.iter().zip(theta) {
-            let Some(scaling) = self.slope(place) else {
-                measured[place] = value;
-                continue;
-            };
-            measured[place] = value / scaling.scale;
-            shift += value * scaling.center / scaling.scale;
-            log_jacobian += scaling.scale.ln();
+            measured[place] = value * self.factors[place];
+            shift += measured[place] * self.centres[place];
+            log_jacobian -= self.factors[place].ln();
         }
-        measured[self.before] -= shift;
+        if let Some(intercept) = self.intercept {
+            measured[intercept] -= shift;
+        }
         log_jacobian
     }
 
-    /// Whether the scale of the errors is positive, where there is one.
+    /// Whether all parameters that must be positive are, of those that the model has.
     pub(crate) fn is_possible(&self, measured: &[f64]) -> bool {
-        self.before == 0 || measured[0] > 0.0
+        // What the model does not have is not a number.
+        measured.iter().zip(&self.positive).all(|(value, positive)| !positive || *value > 0.0 || value.is_nan())
     }
 
-    /// The reverse: parameters of standardised columns, those of the model only.
+    /// The reverse: parameters of scaled columns, those of the model only.
     pub(crate) fn to_learned(&self, active: &[usize], measured: &[f64]) -> (Vec<f64>, f64) {
-        let mut theta: Vec<f64> = active.iter().map(|&place| measured[place]).collect();
-        let (mut shift, mut log_jacobian) = (0.0, 0.0);
-        for (value, &place) in theta.iter_mut().zip(active) {
-            if let Some(scaling) = self.slope(place) {
-                shift += *value * scaling.center;
-                *value *= scaling.scale;
-                log_jacobian += scaling.scale.ln();
-            }
-        }
-        if let Some(intercept) = active.iter().position(|&place| place == self.before) {
-            theta[intercept] += shift;
-        }
-        (theta, log_jacobian)
-    }
-
-    fn slope(&self, place: usize) -> Option<&Scaling> {
-        place.checked_sub(self.before + 1).and_then(|slope| self.scaling.get(slope + 1))
+        let shift: f64 = active.iter().map(|&place| measured[place] * self.centres[place]).sum();
+        let log_jacobian: f64 = active.iter().map(|&place| -self.factors[place].ln()).sum();
+        let learned = |&place: &usize| {
+            let shift = if self.intercept == Some(place) { shift } else { 0.0 };
+            (measured[place] + shift) / self.factors[place]
+        };
+        (active.iter().map(learned).collect(), log_jacobian)
     }
 }
 
@@ -74,9 +106,13 @@ mod tests {
     #[test]
     fn predictors_stay_the_same_and_both_directions_agree() {
         let names = ["sigma", "intercept", "a", "b", "c"].map(String::from).to_vec();
-        let scaling = [(0.0, 1.0), (3.0, 2.0), (-1.0, 0.5), (10.0, 4.0)];
-        let scaling = scaling.map(|(center, scale)| Scaling { center, scale }).to_vec();
-        let units = Units { names, before: 1, scaling: scaling.clone() };
+        let units = Units {
+            names,
+            factors: vec![1.0, 1.0, 1.0 / 2.0, 1.0 / 0.5, 1.0 / 4.0],
+            centres: vec![0.0, 0.0, 3.0, -1.0, 10.0],
+            intercept: Some(1),
+            positive: vec![true, false, false, false, false],
+        };
         let (active, theta) = ([0, 1, 2, 4], [0.7, 1.5, -0.4, 2.5]);
         let mut measured = [f64::NAN; 5];
         let log_jacobian = units.to_measured(&active, &theta, &mut measured);
@@ -87,5 +123,6 @@ mod tests {
         assert!((measured[1] + measured[2] * xa + measured[4] * xc - learned).abs() < 1e-12);
         let (back, reverse) = units.to_learned(&active, &measured);
         assert!(back.iter().zip(theta).all(|(a, b)| (a - b).abs() < 1e-12) && reverse == log_jacobian);
+        assert!(units.is_possible(&measured) && !units.is_possible(&[0.0, 1.0, 1.0, 1.0, 1.0]));
     }
 }

@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::Args;
 use vti::engine::{CpuEngine, Engine, Real};
 
-use crate::config::Precision;
+use crate::conclude::{Chains, RunFacts, conclude, show};
 use crate::failure::Ending;
 use crate::progress;
-use crate::run::{Chains, RunFacts, conclude, show};
+use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
 use crate::session::Session;
 
@@ -45,7 +45,7 @@ pub(crate) struct RefineArgs {
 pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
     let (dir, mut config) = RunDir::open(&args.dir)?;
     config.check.draws = args.draws.map_or(config.check.draws, |draws| draws as usize);
-    again(&Session::new(config)?, &dir, Chains::Settings, args.json)
+    start(config, Again { dir: &dir, chains: Chains::Settings, json: args.json })
 }
 
 pub(crate) fn refine(args: &RefineArgs) -> Result<Ending> {
@@ -53,29 +53,32 @@ pub(crate) fn refine(args: &RefineArgs) -> Result<Ending> {
     let settings = &mut config.chains.chains;
     settings.chains = args.chains.map_or(settings.chains, |chains| chains as usize);
     settings.iterations = args.iterations.map_or(settings.iterations, |iterations| iterations as usize);
-    again(&Session::new(config)?, &dir, Chains::Always, args.json)
+    start(config, Again { dir: &dir, chains: Chains::Always, json: args.json })
 }
 
-fn again(session: &Session, dir: &RunDir, chains: Chains, json: bool) -> Result<Ending> {
-    match session.config.machine.precision {
-        Precision::F32 => again_with::<f32>(session, dir, chains, json),
-        Precision::F64 => again_with::<f64>(session, dir, chains, json),
+/// A posterior that is checked again.
+struct Again<'a> {
+    dir: &'a RunDir,
+    chains: Chains,
+    json: bool,
+}
+
+impl Job for Again<'_> {
+    fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
+    where
+        CpuEngine<T>: Engine,
+    {
+        let Self { dir, chains, json } = self;
+        let engine = session.engine::<T>()?;
+        let mut posterior = session.posterior(dir, &engine)?;
+        // Several runs have seeds in a row.
+        let several = session.config.machine.replicates > 1;
+        let replicate = several.then(|| posterior.seed().wrapping_sub(session.config.train.seed) as usize);
+        let facts = known_facts(dir, posterior.warnings(), replicate)?;
+        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, chains)?;
+        show(&summary, json)?;
+        Ok(Ending::Done)
     }
-}
-
-fn again_with<T: Real>(session: &Session, dir: &RunDir, chains: Chains, json: bool) -> Result<Ending>
-where
-    CpuEngine<T>: Engine,
-{
-    let engine = session.engine::<T>()?;
-    let mut posterior = session.posterior(dir, &engine)?;
-    // Several runs have seeds in a row.
-    let several = session.config.machine.replicates > 1;
-    let replicate = several.then(|| posterior.seed().wrapping_sub(session.config.train.seed) as usize);
-    let facts = known_facts(dir, posterior.warnings(), replicate)?;
-    let summary = conclude(session, dir, &engine, &mut posterior, &facts, chains)?;
-    show(&summary, json)?;
-    Ok(Ending::Done)
 }
 
 /// What a finished run said about itself, or what an interrupted one has come to.

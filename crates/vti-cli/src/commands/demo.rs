@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::args::RunArgs;
-use crate::config::{Config, ProblemConfig};
+use crate::config::{Config, ProblemConfig, SelectConfig, SourceConfig};
 use crate::failure::Ending;
 use crate::print;
 
@@ -20,7 +20,8 @@ const STEPS: u64 = 1500;
 
 pub(crate) fn run(args: DemoArgs) -> Result<Ending> {
     let DemoArgs { run: mut args } = args;
-    let mut config = Config::new(ProblemConfig::select("builtin:prostate", "lpsa"));
+    let asked = ProblemConfig::Select(SelectConfig::new("lpsa"));
+    let mut config = Config::new(SourceConfig::all("builtin:prostate"), asked);
     if args.time_limit.is_none() {
         config.train.steps = STEPS;
     }

@@ -17,11 +17,14 @@ pub(crate) struct InitArgs {
 enum Kind {
     /// Variable selection
     Select,
+    /// Causal graphs
+    Dag,
 }
 
 pub(crate) fn run(args: &InitArgs) -> Result<Ending> {
     let text = match args.kind {
         Kind::Select => include_str!("select.toml"),
+        Kind::Dag => include_str!("dag.toml"),
     };
     print::data(text.trim_end())?;
     Ok(Ending::Done)
@@ -30,14 +33,22 @@ pub(crate) fn run(args: &InitArgs) -> Result<Ending> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::config::Config;
+    use std::path::Path;
+
+    use crate::config::{Config, DagConfig, ProblemConfig};
 
     #[test]
-    fn the_example_says_what_is_so_without_it() {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands/select.toml");
-        let example = Config::read(&path, &[]).unwrap();
-        let mut bare = Config::new(example.problem.clone());
-        bare.output.dir.clone_from(&example.output.dir);
-        assert_eq!(example, bare);
+    fn examples_say_what_is_so_without_them() {
+        for kind in ["select", "dag"] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/commands/{kind}.toml"));
+            let example = Config::read(&path, &[]).unwrap();
+            let mut bare = Config::new(example.source.clone(), example.problem.clone());
+            bare.output.dir.clone_from(&example.output.dir);
+            assert_eq!(example, bare);
+            if let ProblemConfig::Dag(asked) = &example.problem {
+                let bare = DagConfig::default();
+                assert_eq!(*asked, DagConfig { scale: Some(bare.scale()), ..bare });
+            }
+        }
     }
 }

@@ -5,20 +5,17 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use vti::engine::{CpuEngine, Engine, Real};
-use vti::posterior::Point;
+use vti::posterior::{Point, Posterior};
 use vti::problem::Problem;
-use vti::problem::selection::Selection;
 use vti::space::{Model, ModelSpace};
 
 use super::deliver;
-use crate::config::Precision;
 use crate::data::{Cell, DataError, Raw, Source};
 use crate::failure::{Ending, Usage};
 use crate::output::{column_name, finish_csv};
+use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
-use crate::samples::bits;
 use crate::session::Session;
-use crate::units::Units;
 
 /// Options of `vti log-prob`.
 #[derive(Args)]
@@ -26,7 +23,7 @@ pub(crate) struct LogProbArgs {
     /// The run directory
     dir: PathBuf,
     /// A table with a column for each parameter in the units of the data; empty cells are of parameters that the model does
-    /// not have
+    /// not have. Where several words mean one model, as orders do a graph, a column `word` may say which
     points: String,
     /// A CSV file; standard output by default
     #[arg(long, value_name = "FILE")]
@@ -35,41 +32,47 @@ pub(crate) struct LogProbArgs {
 
 pub(crate) fn run(args: &LogProbArgs) -> Result<Ending> {
     let (dir, config) = RunDir::open(&args.dir)?;
-    let session = Session::new(config)?;
-    match session.config.machine.precision {
-        Precision::F32 => run_with::<f32>(&session, &dir, args),
-        Precision::F64 => run_with::<f64>(&session, &dir, args),
-    }
+    start(config, Densities { dir: &dir, args })
 }
 
-fn run_with<T: Real>(session: &Session, dir: &RunDir, args: &LogProbArgs) -> Result<Ending>
-where
-    CpuEngine<T>: Engine,
-{
-    let engine = session.engine::<T>()?;
-    let mut posterior = session.posterior(dir, &engine)?;
-    let raw = Source::read(&args.points)?.parse()?;
-    let selection = &session.selection;
-    let points = points(&raw, selection)?;
-    let possible: Vec<Point> = points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
-    let mut found = posterior.log_q(&possible)?.into_iter();
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(["model", "word", "log_q", "log_target"])?;
-    for Place { point: Point { model, theta }, log_jacobian, possible } in &points {
-        let (mut log_q, mut log_target) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        if *possible {
-            let log_eta = selection.log_density(model, theta, &mut vec![0.0; theta.len()])?;
-            log_q = found.next().unwrap_or(f64::NAN) + log_jacobian;
-            log_target = selection.log_prior(model) + log_eta + log_jacobian;
+struct Densities<'a> {
+    dir: &'a RunDir,
+    args: &'a LogProbArgs,
+}
+
+impl Job for Densities<'_> {
+    fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
+    where
+        CpuEngine<T>: Engine,
+    {
+        let Self { dir, args } = self;
+        let engine = session.engine::<T>()?;
+        let mut posterior = session.posterior(dir, &engine)?;
+        let source = Source::read(&args.points)?;
+        let (raw, words) = (source.parse()?, source.texts("word")?);
+        let points = points(&raw, words.as_deref(), &session.question, &posterior)?;
+        let possible: Vec<Point> =
+            points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
+        let mut found = posterior.log_q(&possible)?.into_iter();
+        let problem = session.problem();
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(["model", "word", "log_q", "log_target"])?;
+        for Place { point: Point { model, theta }, log_jacobian, possible } in &points {
+            let (mut log_q, mut log_target) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+            if *possible {
+                let log_eta = problem.log_density(model, theta, &mut vec![0.0; theta.len()])?;
+                log_q = found.next().unwrap_or(f64::NAN) + log_jacobian;
+                log_target = problem.log_prior(model) + log_eta + log_jacobian;
+            }
+            writer.write_record([
+                problem.space().label(model),
+                model.to_string(),
+                log_q.to_string(),
+                log_target.to_string(),
+            ])?;
         }
-        writer.write_record([
-            selection.space().label(model),
-            bits(model),
-            log_q.to_string(),
-            log_target.to_string(),
-        ])?;
+        deliver(args.out.as_deref(), &finish_csv(writer)?)
     }
-    deliver(args.out.as_deref(), &finish_csv(writer)?)
 }
 
 /// A point in learned parameters.
@@ -103,44 +106,52 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
     }
 }
 
-fn points(raw: &Raw, selection: &Selection) -> Result<Vec<Place>> {
-    let units = Units::of(selection);
+fn points<Q: Question, E: Engine>(
+    raw: &Raw,
+    words: Option<&[String]>,
+    question: &Q,
+    posterior: &Posterior<'_, Q::Problem, E>,
+) -> Result<Vec<Place>> {
+    let units = question.units();
     let columns = units.names.iter().map(|name| column(raw, name)).collect::<Result<Vec<_>, _>>()?;
-    let places: Vec<usize> = (0..units.names.len()).collect();
-    (0..raw.rows())
-        .map(|row| {
-            let measured: Vec<f64> = columns.iter().map(|column| column[row]).collect();
-            let active: Vec<usize> = places.iter().copied().filter(|&place| !measured[place].is_nan()).collect();
-            let model = model_of(&active, selection).ok_or_else(|| {
+    let point = |row: usize| {
+        let measured: Vec<f64> = columns.iter().map(|column| column[row]).collect();
+        let active: Vec<usize> = (0..measured.len()).filter(|&place| !measured[place].is_nan()).collect();
+        let fits = |model: &Model| posterior.active_parameters(model) == active;
+        let model = question.model_of(&active).filter(fits).ok_or_else(|| {
+            Usage(format!(
+                "{}: {}: no model has just these parameters\nhint: parameters that are in every model need a value, and \
+                 those of one term come together",
+                raw.file,
+                raw.place(row)
+            ))
+        })?;
+        let model = match words.map(|words| words[row].as_str()).filter(|word| !word.is_empty()) {
+            None => model,
+            Some(word) => named(word, &model, question.problem().space()).ok_or_else(|| {
+                let (file, place) = (&raw.file, raw.place(row));
                 Usage(format!(
-                    "{}: {}: no model has just these parameters\nhint: parameters that are in every model need a value, \
-                     and those of one term come together",
-                    raw.file,
-                    raw.place(row)
+                    "{file}: {place}: the word {word} does not mean the model of these parameters ({model} does)\nhint: \
+                     take the column `word` out"
                 ))
-            })?;
-            let (theta, log_jacobian) = units.to_learned(&active, &measured);
-            let possible = units.is_possible(&measured);
-            Ok(Place { point: Point { model, theta }, log_jacobian, possible })
-        })
-        .collect()
+            })?,
+        };
+        let (theta, log_jacobian) = units.to_learned(&active, &measured);
+        let possible = units.is_possible(&measured);
+        Ok(Place { point: Point { model, theta }, log_jacobian, possible })
+    };
+    (0..raw.rows()).map(point).collect()
 }
 
-/// The model that has just these parameters.
-fn model_of(active: &[usize], selection: &Selection) -> Option<Model> {
-    let design = selection.design();
-    let mut next = selection.space().max_dim() - design.terms().iter().map(|(_, columns)| columns).sum::<usize>();
-    let word: Vec<u16> = design
-        .terms()
-        .iter()
-        .map(|(_, columns)| {
-            let first = next;
-            next += columns;
-            u16::from(active.contains(&first))
-        })
-        .collect();
-    let mut mask = vec![false; selection.space().max_dim()];
-    selection.space().mark_active(&word, &mut mask);
-    let expected: Vec<usize> = (0..mask.len()).filter(|&place| mask[place]).collect();
-    (expected == active).then(|| word.into())
+/// A word as it is written, if it means this model.
+fn named(text: &str, model: &Model, space: &dyn ModelSpace) -> Option<Model> {
+    let symbols: Result<Vec<u16>, _> = if text.contains(' ') {
+        text.split_whitespace().map(str::parse).collect()
+    } else {
+        text.chars().map(|symbol| symbol.to_string().parse()).collect()
+    };
+    let word = symbols.ok().filter(|word| space.is_allowed(word))?;
+    let mut canonical = word.clone();
+    space.canonical(&mut canonical);
+    (canonical[..] == model[..]).then(|| word.into())
 }

@@ -8,6 +8,7 @@ use vti::problem::selection::{Likelihood, Term};
 use vti::random::{Purpose, Stream};
 
 use super::deliver;
+use crate::config::ProblemConfig;
 use crate::data::Source;
 use crate::failure::{Ending, Usage};
 use crate::output::finish_csv;
@@ -39,17 +40,27 @@ fn share(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &PredictArgs) -> Result<Ending> {
     let (dir, config) = RunDir::open(&args.dir)?;
+    let ProblemConfig::Select(asked) = &config.problem else {
+        let shown = dir.path().display();
+        return Err(Usage(format!(
+            "{shown}: causal graphs have no response to predict\nhint: `vti sample {shown} -n N` draws graphs with their \
+             weights; edges.csv has the probabilities of edges"
+        ))
+        .into());
+    };
     if !dir.draws().exists() {
         let shown = dir.path().display();
         return Err(Usage(format!("{shown}: the run is not finished\nhint: `vti check {shown}`")).into());
     }
     let (samples, origin) = parquet::read(&dir.draws())?;
     let raw = Source::read(&args.new)?.parse()?;
-    let Origin { schema, .. } = origin;
+    let Origin { schema: Some(schema), .. } = origin else {
+        let shown = dir.draws().display().to_string();
+        return Err(Usage(format!("{shown}: does not say what the columns of the data mean")).into());
+    };
     schema.check_columns(&raw)?;
     let terms = schema.terms(&raw)?;
-    let predictor =
-        Predictor::new(&samples, config.problem.likelihood, &terms, config.train.seed, 0.5 * (1.0 - args.interval));
+    let predictor = Predictor::new(&samples, asked.likelihood, &terms, config.train.seed, 0.5 * (1.0 - args.interval));
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(["row", "mean", "mean_low", "mean_high", "new_low", "new_high"])?;
     for row in 0..raw.rows() {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
+use crate::conclude::write_report;
 use crate::failure::Ending;
 use crate::output::parquet;
 use crate::print;
-use crate::run::write_report;
 use crate::rundir::RunDir;
 
 /// Options of `vti report`.

@@ -14,11 +14,12 @@ use vti::stats::Estimate;
 
 use super::deliver;
 use crate::args::QuestionArgs;
-use crate::failure::Ending;
+use crate::config::ProblemConfig;
+use crate::failure::{Ending, Usage};
 use crate::output::{finish_csv, table};
 use crate::print;
 use crate::progress::duration;
-use crate::samples::bits;
+use crate::question::Select;
 use crate::session::Session;
 use crate::signals::Signals;
 use crate::summary::Ordered;
@@ -82,7 +83,17 @@ struct FoundModel<'a> {
 
 pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
     let RjmcmcArgs { question, seed, chains, sweeps, burn_in, thin, top, out, json, quiet } = args;
-    let session = Session::new(question.settings()?)?;
+    let config = question.settings()?;
+    if matches!(config.problem, ProblemConfig::Dag(_)) {
+        return Err(Usage(format!(
+            "{}: reversible jump chains are for variable selection, not for causal graphs\nhint: `vti enumerate` gives the \
+             exact answer for linear equations with known noise over at most 5 nodes; `vti refine` runs chains on a trained \
+             run",
+            config.source.data
+        ))
+        .into());
+    }
+    let session = Session::<Select>::new(config)?;
     let default = RjmcmcSettings::default();
     let settings = RjmcmcSettings {
         seed: seed.unwrap_or(session.config.train.seed),
@@ -91,7 +102,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
         burn_in: burn_in.unwrap_or(default.burn_in),
         thin: thin.unwrap_or(default.thin),
         // The prior of the coefficients, as in the paper, where it is normal.
-        pseudo: Pseudo::of_selection(&session.selection),
+        pseudo: Pseudo::of_selection(&session.question.selection),
         ..default
     };
     let signals = Signals::listen()?;
@@ -102,7 +113,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
         }
         if signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let found = rjmcmc(&session.selection, &session.engine::<f64>()?, &settings, &mut observe);
+    let found = rjmcmc(&session.question.selection, &session.engine::<f64>()?, &settings, &mut observe);
     if bar {
         print::redraw("");
     }
@@ -131,8 +142,8 @@ fn line(progress: &Progress, seconds: f64) -> String {
     format!("{phase}: sweep {sweeps} of {total}  births accepted {rate:.0} %  {left} left")
 }
 
-fn describe<'a>(session: &Session, chains: &'a Chains, top: usize, seconds: f64) -> Found<'a> {
-    let names = session.selection.design().terms().iter().map(|(name, _)| name.clone());
+fn describe<'a>(session: &Session<Select>, chains: &'a Chains, top: usize, seconds: f64) -> Found<'a> {
+    let names = session.question.selection.design().terms().iter().map(|(name, _)| name.clone());
     Found {
         inclusion: Ordered(names.zip(chains.inclusion.iter().copied()).collect()),
         models: chains.models.iter().take(top).map(model).collect(),
@@ -148,7 +159,12 @@ fn describe<'a>(session: &Session, chains: &'a Chains, top: usize, seconds: f64)
 }
 
 fn model(share: &vti::baseline::ModelShare) -> FoundModel<'_> {
-    FoundModel { word: bits(&share.model), label: &share.label, draws: share.draws, probability: share.probability }
+    FoundModel {
+        word: share.model.to_string(),
+        label: &share.label,
+        draws: share.draws,
+        probability: share.probability,
+    }
 }
 
 fn csv_of(chains: &Chains) -> Result<Vec<u8>> {

@@ -7,9 +7,10 @@ use clap::Args;
 use vti::engine::{CpuEngine, Engine, Real};
 
 use super::deliver;
-use crate::config::{Precision, VERSION};
+use crate::config::VERSION;
 use crate::failure::Ending;
 use crate::output::{draw_columns, finish_csv, parquet};
+use crate::question::{Job, Question, start};
 use crate::rundir::{self, RunDir};
 use crate::samples::Samples;
 use crate::session::Session;
@@ -32,30 +33,34 @@ pub(crate) struct SampleArgs {
 
 pub(crate) fn run(args: &SampleArgs) -> Result<Ending> {
     let (dir, config) = RunDir::open(&args.dir)?;
-    let session = Session::new(config)?;
-    match session.config.machine.precision {
-        Precision::F32 => run_with::<f32>(&session, &dir, args),
-        Precision::F64 => run_with::<f64>(&session, &dir, args),
-    }
+    start(config, Sampling { dir: &dir, args })
 }
 
-fn run_with<T: Real>(session: &Session, dir: &RunDir, args: &SampleArgs) -> Result<Ending>
-where
-    CpuEngine<T>: Engine,
-{
-    let engine = session.engine::<T>()?;
-    let mut posterior = session.posterior(dir, &engine)?;
-    let draws = posterior.draw_with_target(args.n as usize, args.batch)?;
-    let weights = draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q).collect();
-    let samples = Samples::new(&posterior, &draws, weights);
-    match &args.out {
-        Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {
-            let schema = session.loaded.schema.clone();
-            let origin = parquet::Origin { version: VERSION.into(), schema, parameters: samples.names.clone() };
-            rundir::write(path, &parquet::write(&samples, &origin)?)?;
-            Ok(Ending::Done)
+struct Sampling<'a> {
+    dir: &'a RunDir,
+    args: &'a SampleArgs,
+}
+
+impl Job for Sampling<'_> {
+    fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
+    where
+        CpuEngine<T>: Engine,
+    {
+        let Self { dir, args } = self;
+        let engine = session.engine::<T>()?;
+        let mut posterior = session.posterior(dir, &engine)?;
+        let draws = posterior.draw_with_target(args.n as usize, args.batch)?;
+        let weights: Vec<f64> = draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q).collect();
+        let samples = Samples::new(&posterior, &session.question.units(), &draws, &weights, 1);
+        match &args.out {
+            Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {
+                let schema = session.question.schema().cloned();
+                let origin = parquet::Origin { version: VERSION.into(), schema, parameters: samples.names.clone() };
+                rundir::write(path, &parquet::write(&samples, &origin)?)?;
+                Ok(Ending::Done)
+            }
+            out => deliver(out.as_deref(), &csv_of(&samples)?),
         }
-        out => deliver(out.as_deref(), &csv_of(&samples)?),
     }
 }
 

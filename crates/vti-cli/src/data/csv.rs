@@ -8,26 +8,43 @@ const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 /// What stands for a value that is not there, in lower case.
 const MISSING: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
 
-pub(crate) fn read(file: &str, bytes: &[u8]) -> Result<Raw, DataError> {
+/// Lines of a table, as texts.
+pub(super) struct Records {
+    pub(super) header: csv::StringRecord,
+    /// With their places in the file, each as long as the header.
+    pub(super) lines: Vec<(u64, csv::StringRecord)>,
+    separator: u8,
+}
+
+pub(super) fn records(file: &str, bytes: &[u8]) -> Result<Records, DataError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     check_text(file, bytes)?;
     let separator = separator(bytes);
     let mut reader =
         csv::ReaderBuilder::new().delimiter(separator).flexible(true).trim(csv::Trim::All).from_reader(bytes);
     let unreadable = |error: csv::Error| DataError::Unreadable { file: file.into(), reason: error.to_string() };
-    let mut columns: Vec<RawColumn> = reader.headers().map_err(unreadable)?.iter().map(RawColumn::new).collect();
-    let records = reader.records().collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-    let decimal_commas = separator == b';' && has_decimal_commas(&records);
+    let header = reader.headers().map_err(unreadable)?.clone();
     let mut lines = Vec::new();
-    for record in &records {
+    for record in reader.records() {
+        let record = record.map_err(unreadable)?;
         let line = record.position().map_or(0, csv::Position::line);
-        if record.len() != columns.len() {
-            let (found, expected) = (record.len(), columns.len());
+        if record.len() != header.len() {
+            let (found, expected) = (record.len(), header.len());
             return Err(DataError::Ragged { file: file.into(), line, found, expected });
         }
-        columns.iter_mut().zip(record).for_each(|(column, cell)| column.push(parse(cell, decimal_commas)));
-        lines.push(line);
+        lines.push((line, record));
     }
+    Ok(Records { header, lines, separator })
+}
+
+pub(crate) fn read(file: &str, bytes: &[u8]) -> Result<Raw, DataError> {
+    let Records { header, lines: records, separator } = records(file, bytes)?;
+    let mut columns: Vec<RawColumn> = header.iter().map(RawColumn::new).collect();
+    let decimal_commas = separator == b';' && has_decimal_commas(&records);
+    for (_, record) in &records {
+        columns.iter_mut().zip(record).for_each(|(column, cell)| column.push(parse(cell, decimal_commas)));
+    }
+    let lines = records.iter().map(|(line, _)| *line).collect();
     Ok(Raw { file: file.into(), columns, lines, decimal_commas })
 }
 
@@ -71,8 +88,8 @@ pub(super) fn with_decimal_comma(cell: &str) -> Option<f64> {
 }
 
 /// Whether some numbers have a comma for their point, and none has a point.
-fn has_decimal_commas(records: &[csv::StringRecord]) -> bool {
-    let cells = || records.iter().flat_map(csv::StringRecord::iter);
+fn has_decimal_commas(records: &[(u64, csv::StringRecord)]) -> bool {
+    let cells = || records.iter().flat_map(|(_, record)| record.iter());
     let has_point = |cell: &str| cell.contains('.') && cell.parse::<f64>().is_ok();
     cells().any(|cell| with_decimal_comma(cell).is_some()) && !cells().any(has_point)
 }

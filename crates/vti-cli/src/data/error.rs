@@ -85,6 +85,22 @@ pub(crate) enum DataError {
     FewRows { file: String, rows: usize, needed: usize },
     #[error("{file}: {rows} rows are too few for {columns} columns with the g-prior, at least {} are needed\nhint: leave columns out with --exclude, or use --prior normal:SCALE", columns + 2)]
     FewRowsForG { file: String, rows: usize, columns: usize },
+    #[error("{file}: {place}, column {column}: {cell:?} is not a number, and nodes of a graph are numbers{}\nhint: mend the cell, or leave the column out with --exclude {column}", more(*count))]
+    TextNode { file: String, place: String, column: String, cell: String, count: usize },
+    #[error(
+        "{file}: column {column} is constant, every cell is {value}: nothing can depend on it\nhint: leave it out with --exclude {column}"
+    )]
+    ConstantNode { file: String, column: String, value: String },
+    #[error(
+        "{file}: {place}, column {column}: {value} has no logarithm\nhint: leave the column out of --log, or out of the graph with --exclude {column}"
+    )]
+    NotPositive { file: String, place: String, column: String, value: f64 },
+    #[error("{file}: a graph needs at least 2 nodes, and {nodes} columns are left\nhint: see --include and --exclude")]
+    FewNodes { file: String, nodes: usize },
+    #[error(
+        "{file}: {nodes} columns are too many, graphs have at most {most} nodes\nhint: leave columns out with --exclude, or name those that take part with --include"
+    )]
+    ManyNodes { file: String, nodes: usize, most: usize },
     #[error("{file}: nothing is left to select from: every column is the response, excluded or always in")]
     NoTerms { file: String },
     #[error("{file}: {place}, column {column}: {cell:?} is not among the levels the run knows ({})\nhint: a prediction needs levels that were there in training", levels.join(", "))]

@@ -1,14 +1,18 @@
-//! From a file to a response and terms.
+//! From a file to a response and terms, or to the nodes of a graph.
 
 mod csv;
+mod edges;
 mod error;
+mod nodes;
 mod parquet;
 mod raw;
 mod schema;
 
 use vti::problem::selection::{CoefficientPrior, Likelihood, SelectionError, SelectionSettings, Table, TableError};
 
+pub(crate) use edges::{Edges, EdgesError, read as read_edges};
 pub(crate) use error::DataError;
+pub(crate) use nodes::{ALL, NodeChoice, Nodes, Scale};
 pub(crate) use raw::{BUILTIN_PREFIX, Cell, Raw, Source};
 pub(crate) use schema::{Choice, Schema};
 

@@ -20,8 +20,13 @@ enum Format {
 }
 
 /// Data that come with the program.
-const BUILTIN: [(&str, &str); 2] =
-    [("prostate", include_str!("../../../../data/prostate.csv")), ("hald", include_str!("../../../../data/hald.csv"))];
+const BUILTIN: [(&str, &str); 5] = [
+    ("prostate", include_str!("../../../../data/prostate.csv")),
+    ("hald", include_str!("../../../../data/hald.csv")),
+    ("sachs", include_str!("../../../../data/sachs.csv")),
+    ("sachs-consensus-17", include_str!("../../../../data/sachs-consensus-17.csv")),
+    ("sachs-consensus-18", include_str!("../../../../data/sachs-consensus-18.csv")),
+];
 
 /// What the names of built-in data start with.
 pub(crate) const BUILTIN_PREFIX: &str = "builtin:";
@@ -51,6 +56,26 @@ impl Source {
     /// Tells contents apart.
     pub(crate) fn fingerprint(&self) -> String {
         format!("crc32:{:08x}", crc32fast::hash(&self.bytes))
+    }
+
+    /// The cells of a column as they are written, if there is such a column.
+    pub(crate) fn texts(&self, column: &str) -> Result<Option<Vec<String>>, DataError> {
+        if self.format == Format::Csv {
+            let records = super::csv::records(&self.name, &self.bytes)?;
+            let place = records.header.iter().position(|name| name == column);
+            return Ok(place.map(|place| records.lines.iter().map(|(_, record)| record[place].to_string()).collect()));
+        }
+        let raw = super::parquet::read(&self.name, &self.bytes)?;
+        let found = raw.columns.into_iter().find(|found| found.name == column);
+        Ok(found.map(|column| {
+            let mut texts: Vec<String> = column.numbers.iter().map(f64::to_string).collect();
+            for (row, cell) in column.others {
+                if let Cell::Text(text) | Cell::Missing(text) = cell {
+                    texts[row] = text;
+                }
+            }
+            texts
+        }))
     }
 
     /// The columns.

@@ -169,7 +169,6 @@ impl TermSchema {
 
 /// All names must be there, and make sense together.
 fn check_choice(raw: &Raw, choice: &Choice) -> Result<(), DataError> {
-    let names = raw.names();
     find(raw, &choice.response)?;
     let lists = [
         (&choice.include, "--include"),
@@ -178,17 +177,30 @@ fn check_choice(raw: &Raw, choice: &Choice) -> Result<(), DataError> {
         (&choice.categorical, "--categorical"),
     ];
     for (list, option) in lists {
-        for name in list {
-            if !names.contains(name) {
-                let (file, name) = (raw.file.clone(), name.clone());
-                return Err(DataError::NoColumn { file, name, option, names });
-            }
-            if *name == choice.response {
-                return Err(DataError::ResponseListed { name: name.clone(), option });
-            }
-            if option != "--exclude" && choice.exclude.contains(name) {
-                return Err(DataError::ListedTwice { name: name.clone(), option });
-            }
+        let exclude: &[String] = if option == "--exclude" { &[] } else { &choice.exclude };
+        check_list(raw, list, option, exclude)?;
+        if let Some(name) = list.iter().find(|name| **name == choice.response) {
+            return Err(DataError::ResponseListed { name: name.clone(), option });
+        }
+    }
+    Ok(())
+}
+
+/// The names that an option lists must be there, and not be excluded.
+pub(super) fn check_list(
+    raw: &Raw,
+    list: &[String],
+    option: &'static str,
+    exclude: &[String],
+) -> Result<(), DataError> {
+    let names = raw.names();
+    for name in list {
+        if !names.contains(name) {
+            let (file, name) = (raw.file.clone(), name.clone());
+            return Err(DataError::NoColumn { file, name, option, names });
+        }
+        if exclude.contains(name) {
+            return Err(DataError::ListedTwice { name: name.clone(), option });
         }
     }
     Ok(())
@@ -247,7 +259,7 @@ fn response_levels(raw: &Raw, column: &RawColumn, likelihood: &Likelihood) -> Re
     }
 }
 
-fn check_present(raw: &Raw, column: &RawColumn, response: bool) -> Result<(), DataError> {
+pub(super) fn check_present(raw: &Raw, column: &RawColumn, response: bool) -> Result<(), DataError> {
     let missing = || column.others.iter().filter(|(_, cell)| matches!(cell, Cell::Missing(_)));
     let Some((row, Cell::Missing(cell))) = missing().next() else { return Ok(()) };
     Err(DataError::Missing {
@@ -315,7 +327,7 @@ fn text_cell(raw: &Raw, column: &RawColumn) -> DataError {
 }
 
 /// A column of nothing but finite numbers.
-fn numbers(raw: &Raw, column: &RawColumn) -> Result<Vec<f64>, DataError> {
+pub(super) fn numbers(raw: &Raw, column: &RawColumn) -> Result<Vec<f64>, DataError> {
     check_present(raw, column, false)?;
     if !column.others.is_empty() {
         return Err(decimal_comma(raw, column).unwrap_or_else(|| text_cell(raw, column)));

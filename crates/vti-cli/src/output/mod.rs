@@ -1,5 +1,6 @@
 //! What a run leaves behind.
 
+pub(crate) mod graph;
 pub(crate) mod models;
 pub(crate) mod parquet;
 pub(crate) mod report;

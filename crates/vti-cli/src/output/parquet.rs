@@ -26,7 +26,8 @@ const KEY: &str = "vti";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) version: String,
-    pub(crate) schema: Schema,
+    /// What the columns of the data mean, where new rows can be predicted.
+    pub(crate) schema: Option<Schema>,
     /// Names of the parameters, one for each column after the first five.
     pub(crate) parameters: Vec<String>,
 }

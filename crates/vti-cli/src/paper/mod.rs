@@ -1,13 +1,17 @@
 //! `vti paper`: the paper's experiments, redone.
 //!
-//! Each figure has a folder of its own with the same files: `settings` (all sizes, one value per scale), `rows` (what a fit
-//! found, and the tables), `plot` and `summary` (beside what the paper shows). What they share is here.
+//! Each experiment has a folder of its own with the same files: `settings` (all sizes, one value per scale), `rows` (what a fit
+//! found, and the tables), `plot` and `summary` (beside what the paper shows). What they share is here: `study` is the paper's
+//! variable selection, `graphs` what its experiments about causal graphs have in common.
 
 mod figure2;
+mod figure3;
 mod figure4;
+mod graphs;
 mod results;
 mod session;
 mod study;
+mod table1;
 
 use std::path::PathBuf;
 
@@ -26,8 +30,12 @@ pub(crate) struct PaperArgs {
 enum Figure {
     /// Robust variable selection: model probabilities and posteriors of each model, by three families
     Figure2(figure2::Figure2Args),
+    /// Causal graphs over 10 nodes from 16 to 1,024 rows, beside DAGMA and DiBS
+    Figure3(figure3::Figure3Args),
     /// Robust variable selection: the number of models from 2⁹ to 2²⁴, by three distributions over models
     Figure4(figure4::Figure4Args),
+    /// Causal graphs of flow cytometry data with every edge penalty, beside DAGMA and DiBS
+    Table1(table1::Table1Args),
 }
 
 /// How large an experiment is.
@@ -40,7 +48,16 @@ enum Scale {
     Full,
 }
 
-/// What all figures can be asked for.
+impl Scale {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What all experiments can be asked for.
 #[derive(Args)]
 struct CommonArgs {
     /// How large
@@ -55,21 +72,47 @@ struct CommonArgs {
     /// Threads (0: as many as there are cores)
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// Data sets of each kind instead of the scale's number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    data_sets: Option<u64>,
     /// Training steps instead of the scale's number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
+}
+
+/// Of experiments on several data sets.
+#[derive(Args)]
+struct DataSetsArgs {
+    /// Data sets of each kind instead of the scale's number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    data_sets: Option<u64>,
+}
+
+impl DataSetsArgs {
+    /// As many as asked for, or the scale's number.
+    fn or(&self, usual: usize) -> usize {
+        self.data_sets.map_or(usual, |count| count as usize)
+    }
+}
+
+/// Of experiments with reversible jump chains.
+#[derive(Args)]
+struct ChainArgs {
     /// Sweeps of each reference chain after burn-in instead of the scale's number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..))]
     sweeps: Option<u64>,
+}
+
+impl ChainArgs {
+    /// As many as asked for, or the scale's number.
+    fn or(&self, usual: usize) -> usize {
+        self.sweeps.map_or(usual, |sweeps| sweeps as usize)
+    }
 }
 
 /// Runs an experiment; `talk` is told how far it is.
 pub(crate) fn run(args: &PaperArgs, talk: &dyn Fn(&str)) -> Result<()> {
     match &args.figure {
         Figure::Figure2(args) => figure2::run(args, talk),
+        Figure::Figure3(args) => figure3::run(args, talk),
         Figure::Figure4(args) => figure4::run(args, talk),
+        Figure::Table1(args) => table1::run(args, talk),
     }
 }

@@ -48,6 +48,11 @@ impl<T: Serialize + DeserializeOwned> Results<T> {
         Ok(Self { folder: folder.into(), journal, finished })
     }
 
+    /// Whether there is such a fit.
+    pub(super) fn has(&self, is_it: impl FnMut(&T) -> bool) -> bool {
+        self.finished.iter().any(is_it)
+    }
+
     /// Adds a finished fit.
     pub(super) fn add(&mut self, fit: T) -> Result<()> {
         let line = format!("{}\n", serde_json::to_string(&fit)?);

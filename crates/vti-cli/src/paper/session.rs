@@ -19,11 +19,7 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     /// An experiment of `fits` fits of which `before` are done.
     pub(super) fn new(threads: usize, fits: usize, before: usize, talk: &'a dyn Fn(&str)) -> Result<Self> {
-        let threads = match threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
-        let engine = CpuEngine::new(threads)?;
+        let engine = CpuEngine::new(self::threads(threads))?;
         if before > 0 {
             talk(&format!("{before} of {fits} fits were finished before"));
         }
@@ -43,6 +39,11 @@ impl<'a> Session<'a> {
         let left = if self.done == self.fits { String::new() } else { format!("; about {} left", clock(left)) };
         self.say(&format!("[{}/{}] {text}{left}", self.done, self.fits));
     }
+}
+
+/// As many as asked for; where that is 0, as there are cores.
+pub(super) fn threads(asked: usize) -> usize {
+    if asked == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { asked }
 }
 
 /// Minutes and seconds, hours where there are any.

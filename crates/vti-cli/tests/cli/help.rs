@@ -6,8 +6,9 @@ use crate::support::{Scratch, snapshot};
 fn help_texts_are_what_they_were() {
     let scratch = Scratch::new();
     snapshot("help.txt", &scratch.fine(&["--help"]).data);
-    for command in ["demo", "select", "fit", "check", "refine", "sample", "log-prob", "predict", "enumerate", "compare"]
-    {
+    let commands =
+        ["demo", "select", "dag", "fit", "check", "refine", "sample", "log-prob", "predict", "enumerate", "compare"];
+    for command in commands {
         snapshot(&format!("help-{command}.txt"), &scratch.fine(&[command, "--help"]).data);
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod dag;
+mod dag_inputs;
 mod durability;
 mod help;
 mod inputs;

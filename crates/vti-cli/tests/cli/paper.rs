@@ -142,3 +142,63 @@ fn figure_4_has_a_bar_for_every_feasible_distribution() {
     let page = fs::read_to_string(out.join("summary.md")).unwrap();
     assert!(page.contains("Left out: surrogate with 2¹⁶ models"), "{page}");
 }
+
+/// The columns of every convention, as tables end.
+const SCORES: &str = "f1_mean,expected_shd2,brier_sum,auroc_paper,auroc,balanced_accuracy,expected_shd1,shd2_threshold,\
+    shd1_threshold,f1_threshold,brier_mean,expected_cpdag_shd2,expected_cpdag_shd1,cpdag_f1_mean";
+
+#[test]
+fn figure_3_scores_every_method_and_says_how_to_have_the_peers() {
+    let scratch = Scratch::new();
+    let out = scratch.path("figure3");
+    let small = ["--data-sets", "2", "--steps", "3", "--rows", "8,60", "--nodes", "4", "--threads", "2"];
+    let command = [&["paper", "figure3", "--joint-steps", "3"], small.as_slice()].concat();
+    let talk = run(&scratch, &command, "figure3");
+    assert!(talk.contains("without DAGMA and DiBS") && talk.contains("--peers peers/bin/python"), "{talk}");
+    assert!(fs::read_to_string(out.join("peers-requirements.txt")).unwrap().contains("dagma=="));
+    let columns = "rows,data_set,method,lambda,expected_edges,khat,seconds,processor_seconds,by";
+    let fits = rows(&out.join("fits.csv"), &format!("{columns},{SCORES}"));
+    // For two sizes and two data sets: q, corrected, the paper's family, and three answers without data.
+    assert_eq!(fits.len(), 2 * 2 * 6, "{fits:?}");
+    use vti::problem::dag::simulate::{SimulationSettings, simulate};
+    for row in fits.iter().filter(|row| row[2] == "empty-graph") {
+        let seed = 1000 + row[1].parse::<u64>().unwrap();
+        let settings = SimulationSettings { nodes: 4, rows: 60, seed, ..SimulationSettings::default() };
+        let edges = simulate(&settings).unwrap().truth.edge_count() as f64;
+        // All edges are missed, each once, whatever the convention.
+        assert_eq!((row[9].as_str(), row[10].parse::<f64>().unwrap()), ("0.00000", edges));
+    }
+    let summary = fs::read_to_string(out.join("summary.csv")).unwrap();
+    assert_eq!(summary.lines().count(), 1 + 2 * 6);
+    let page = fs::read_to_string(out.join("summary.md")).unwrap();
+    assert!(page.contains("F1 of VTI improves with rows") && page.contains("Not run: DAGMA"), "{page}");
+    assert!(elements(&out.join("figure3.svg"), "path") >= 4 * 5);
+
+    let again = run(&scratch, &command, "figure3");
+    assert!(again.contains("12 of 12 fits were finished before"), "{again}");
+    let wrong = scratch.run(&["paper", "figure3", "--peers", "no-such-python", "--out", "other"]);
+    assert!(wrong.code == Some(1) && wrong.talk.contains("no-such-python: could not be started"), "{}", wrong.talk);
+}
+
+#[test]
+fn table_1_has_every_penalty_against_both_truths() {
+    let scratch = Scratch::new();
+    let out = scratch.path("table1");
+    let small = ["paper", "table1", "--every", "400", "--steps", "2", "--penalties", "0,200", "--threads", "2"];
+    run(&scratch, &small, "table1");
+    let columns = "truth,noise,edge_penalty,method,lambda,expected_edges,khat,seconds,processor_seconds,by";
+    let fits = rows(&out.join("fits.csv"), &format!("{columns},{SCORES}"));
+    // Two noises, two penalties, q and corrected; and three answers without data.
+    assert_eq!(fits.len(), 2 * (2 * 2 * 2 + 3), "{fits:?}");
+    let empty: Vec<(&str, &str)> =
+        fits.iter().filter(|row| row[3] == "empty-graph").map(|row| (row[0].as_str(), row[11].as_str())).collect();
+    assert_eq!(empty, [("consensus-17", "17.00000"), ("consensus-18", "18.00000")]);
+    // Nothing in 19 rows outweighs 200 nats an edge.
+    let expected = |row: &&Vec<String>| row[2] == "200" && row[5].parse::<f64>().unwrap() > 1e-9;
+    assert_eq!(fits.iter().filter(expected).count(), 0);
+    let page = fs::read_to_string(out.join("summary.md")).unwrap();
+    assert!(
+        page.contains("| printed in the paper: VTI non-linear DAG | | | 0.44 | 23.00 | 23.00 | 0.68 | | |"),
+        "{page}"
+    );
+}

@@ -2,7 +2,8 @@
 //!
 //! Where q is a product over blocks given the model, so are its weights, and each factor under its key can be corrected on its
 //! own: the mean of its weights is its evidence. These have far fewer dimensions than whole models, and every draw says
-//! something about all of its blocks. For graphs the exact sums over orders then turn the evidences of nodes and sets of
+//! something about all of its blocks. A factor whose weights are too uneven to be averaged gets an error as large as its
+//! distance from its bound, so that what follows for graphs says how much hangs on it. For graphs the exact sums over orders then turn the evidences of nodes and sets of
 //! parents into the probabilities of graphs and edges.
 
 use std::collections::HashMap;
@@ -55,7 +56,7 @@ pub struct FactorCorrection {
     pub q: f64,
     /// Corrected.
     pub corrected: f64,
-    /// `log ∫ η_b(θ_b | k) dθ_b`.
+    /// `log ∫ η_b(θ_b | k) dθ_b`. Where k̂ is not below its threshold, the error is at least the distance from the bound.
     pub log_evidence: Estimate,
     /// k̂ of its weights, −∞ if they are all but equal ("-inf" in JSON).
     #[serde(serialize_with = "serialize_khat")]
@@ -110,7 +111,8 @@ pub(super) fn correct<P: Problem, E: Engine>(
     let correction = Correction::new(models);
     let worst = worst(&factors);
     let (khat, threshold) = worst.map_or((None, stats::threshold(draws.len())), |worst| (worst.khat, worst.threshold));
-    let verdict = Verdict::of_weights(khat, threshold, &correction);
+    let moved = spread.edges.iter().copied().fold(0.0, f64::max);
+    let verdict = Verdict::of_factors(khat, threshold, moved, &correction);
     let edges = corrected.edges.iter().zip(&spread.edges).map(|(&value, &se)| Estimate { value, se }).collect();
     let check = FactorCheck { factors, edges_q: q.edges, edges };
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
@@ -147,17 +149,24 @@ fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Resul
     let mut found = Vec::new();
     for ((block, key), mut log_weights) in groups {
         let Some(at) = place(scores, block, key).filter(|_| log_weights.len() >= FEWEST) else { continue };
+        let defined = log_weights.iter().filter(|log_weight| log_weight.is_finite());
+        let bound = defined.clone().sum::<f64>() / defined.count().max(1) as f64;
         let smoothed = stats::smooth(&mut log_weights)?;
         let stratum = Stratum { log_weights: &log_weights, log_beyond: smoothed.log_beyond };
         let Ok(total) = stats::log_total(&[stratum]) else { continue };
         let count = log_weights.len();
+        let khat = khat_of(&log_weights, smoothed.khat);
+        let value = total.value - (count as f64).ln();
+        // Where weights are too uneven, their own error says little: the evidence lies somewhere beyond the bound.
+        let reliable = khat.is_some_and(|khat| khat < stats::threshold(count));
+        let se = if reliable { total.se } else { total.se.max(value - bound) };
         found.push(FactorCorrection {
             block,
             key,
             q: q.nodes[block][at],
             corrected: 0.0,
-            log_evidence: Estimate { value: total.value - (count as f64).ln(), se: total.se },
-            khat: khat_of(&log_weights, smoothed.khat),
+            log_evidence: Estimate { value, se },
+            khat,
             threshold: stats::threshold(count),
             draws: count,
         });

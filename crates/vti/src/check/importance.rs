@@ -72,6 +72,10 @@ pub struct Check {
     /// What each draw counts under q; they sum to 1.
     #[serde(skip)]
     pub q_weights: Vec<f64>,
+    /// What the model of each draw counts in the corrected answer; they sum to 1. Where there are factors these are far more
+    /// even than the weights of whole draws, and say the same about models.
+    #[serde(skip)]
+    pub model_weights: Vec<f64>,
     /// Where each stratum ends.
     #[serde(skip)]
     ends: Vec<usize>,
@@ -140,6 +144,10 @@ pub fn check<P: Problem, E: Engine>(
         None => found,
     };
     let Found { khat, threshold, log_evidence, correction, verdict, check: factors } = found;
+    let model_weights = match factors {
+        Some(_) => grouped.weights(&q_weights, &correction),
+        None => normalised(&log_weights),
+    };
     Ok(Check {
         khat,
         threshold,
@@ -153,9 +161,16 @@ pub fn check<P: Problem, E: Engine>(
         draws,
         log_weights,
         q_weights,
+        model_weights,
         ends,
         tails,
     })
+}
+
+/// Weights that sum to 1.
+fn normalised(log_weights: &[f64]) -> Vec<f64> {
+    let log_total = stats::log_sum_exp(log_weights);
+    log_weights.iter().map(|log_weight| (log_weight - log_total).exp()).collect()
 }
 
 /// What weights say, be they of models or of factors.
@@ -273,6 +288,17 @@ impl Groups {
             }
         }
         groups
+    }
+
+    /// What draws count under q, moved to what their models count when corrected.
+    fn weights(&self, q_weights: &[f64], correction: &Correction) -> Vec<f64> {
+        let ratio = |model: &ModelCorrection| if model.q > 0.0 { model.corrected.value / model.q } else { 0.0 };
+        let ratios: HashMap<&Model, f64> = correction.models.iter().map(|model| (&model.model, ratio(model))).collect();
+        let moved = q_weights.iter().zip(&self.of_draw).map(|(q, &group)| q * ratios[&self.models[group]]);
+        let moved: Vec<f64> = moved.collect();
+        let total: f64 = moved.iter().sum();
+        // Should all that was drawn be beyond comparison with what was not, it says no more than q.
+        if total > 0.0 { moved.into_iter().map(|weight| weight / total).collect() } else { q_weights.to_vec() }
     }
 
     /// Corrected probabilities of all groups, with evidence and k̂ of the leading ones.

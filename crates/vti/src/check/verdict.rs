@@ -47,6 +47,21 @@ impl Verdict {
         Self::of_distance(&shown, correction)
     }
 
+    /// By the weights of factors. Where they are too uneven, what counts is how far edges `moved` when every evidence moved by as
+    /// much as it may be off.
+    pub(super) fn of_factors(khat: Option<f64>, threshold: f64, moved: f64, correction: &Correction) -> Self {
+        let uneven = khat.is_none_or(|khat| khat >= threshold);
+        if uneven && moved <= 2.0 * SMALL {
+            let shown = khat.map_or("unknown".into(), |khat| format!("{khat:.2}"));
+            let text = format!(
+                "edges only: moving the evidence of every node by as much as it may be off moves edge probabilities by \
+                 {moved:.3} at most; parameters and the evidence are not to be relied on (k̂ = {shown}, not below {threshold:.2})"
+            );
+            return Self { kind: VerdictKind::Corrected, text };
+        }
+        Self::of_weights(khat, threshold, correction)
+    }
+
     /// Whatever was found, a run that was not happy with itself is not to be trusted.
     pub(super) fn unless(self, warnings: &[String]) -> Self {
         match warnings.first() {

@@ -74,7 +74,7 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
                 Contexts::Features(count) => ContextShape::Features(*count),
             },
         };
-        let flow_kind = settings.flow.resolve(max_dim, &mut choices);
+        let flow_kind = settings.flow.resolve(max_dim, structure == Structure::Blocks, &mut choices);
         let flow = Flow::new(&flow_kind.layers(), shape)?;
         let chosen = build(engine, problem, structure == Structure::Blocks, &settings.models, rows, seed)?;
         choices.extend(chosen.reason.map(|reason| format!("models: {} ({reason})", name(&chosen.settings))));

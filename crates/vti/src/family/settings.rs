@@ -112,11 +112,14 @@ const MANY: usize = 64;
 
 impl FlowKind {
     /// Makes a choice where there is one to make.
-    pub(super) fn resolve(&self, max_dim: usize, choices: &mut Vec<String>) -> Self {
+    pub(super) fn resolve(&self, max_dim: usize, split: bool, choices: &mut Vec<String>) -> Self {
         if *self != (Self::Auto {}) {
             return self.clone();
         }
-        let (chosen, text) = if max_dim <= MANY {
+        // Blocks come in great numbers, with frames that leave little to learn.
+        let (chosen, text) = if split {
+            (Self::Affine { layers: 2, blocks: 1, hidden: 64 }, "2 affine layers of 64 units for each block".into())
+        } else if max_dim <= MANY {
             let hidden = (8 * max_dim).clamp(32, 64);
             (Self::Spline { layers: 4, blocks: 2, hidden }, format!("4 spline layers of {hidden} units"))
         } else {

@@ -31,15 +31,26 @@ pub use surrogate::{Covariance, Surrogate, SurrogateSettings};
 pub use word_workspace::{WordPasses, WordWorkspace};
 pub use words::{DigitInput, WordError, WordNet, WordNetSettings};
 
+use std::ops::ControlFlow;
+
 use crate::engine::Engine;
 use crate::random::{Purpose, Stream};
 use crate::space::Catalogue;
 use crate::state::{State, StateError};
 
+/// Hears how many parts of how many are done, and may end it.
+pub type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
+
 /// A distribution over the words of a space, which can be drawn from, evaluated and improved.
 ///
 /// Words are given row-major, one after another; `log_q.len()` says how many.
 pub trait ModelDistribution<E: Engine>: Send {
+    /// Makes the first q, where that takes long; otherwise it is made when it is first needed. `progress` hears how many parts of
+    /// how many are done, and may end it; then nothing has changed.
+    fn prepare(&mut self, _engine: &E, _progress: &mut Progress<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     /// Draws a word for every row, row r from the random stream of `(draw, r)`, with its log probability.
     fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]);
 

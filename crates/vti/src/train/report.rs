@@ -112,6 +112,12 @@ pub trait Observer {
         let _ = (words, width);
     }
 
+    /// Called while the first q(m) is prepared, where that takes long: so many parts of so many are done.
+    fn prepare(&mut self, done: usize, parts: usize) -> ControlFlow<()> {
+        let _ = (done, parts);
+        ControlFlow::Continue(())
+    }
+
     /// Called after each step.
     fn step(&mut self, report: &StepReport) -> ControlFlow<()>;
 }

@@ -196,7 +196,12 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
             store::probe(&checkpoint.path)?;
         }
         let start = Instant::now();
-        self.plan_for_time_limit()?;
+        let Family { models, engine, .. } = &mut self.family;
+        if models.prepare(*engine, &mut |done, parts| observer.prepare(done, parts)).is_break() {
+            let unsaved = self.save().err();
+            return Ok(Fit { unsaved, ..self.finish(Stop::Observer) });
+        }
+        self.plan_for_time_limit(start)?;
         let before = self.seconds;
         let mut last_saved = 0.0;
         let stop = loop {
@@ -237,7 +242,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
 
     /// Finds out how many steps fit into the time limit by taking a few, and starts afresh with as many planned: learning
     /// rates then reach 0 in time, and the run can be repeated by asking for that number of steps.
-    fn plan_for_time_limit(&mut self) -> Result<(), TrainError> {
+    fn plan_for_time_limit(&mut self, begun: Instant) -> Result<(), TrainError> {
         let Some(limit) = self.settings.time_limit.filter(|_| self.step == 0) else { return Ok(()) };
         let mut start = self.state();
         let clock = Instant::now();
@@ -245,7 +250,8 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         while self.step < TRIAL_STEPS.min(self.settings.steps) && elapsed() < TRIAL_SHARE * limit {
             self.step()?;
         }
-        let fitting = (PLANNED_SHARE * limit - elapsed()) / (elapsed() / self.step as f64);
+        let left = PLANNED_SHARE * limit - begun.elapsed().as_secs_f64();
+        let fitting = left / (elapsed() / self.step as f64);
         self.restore(&mut start)?;
         (self.step, self.dropped, self.first_dropped) = (0, 0, None);
         self.settings.steps = self.settings.steps.min((fitting as u64).max(1));

@@ -15,10 +15,10 @@ use vti::baseline::Chains;
 
 use self::rows::{Case, Family, Finished};
 use self::settings::Settings;
-use super::CommonArgs;
 use super::results::Results;
 use super::session::Session;
 use super::study::{Prior, Study, data_seed};
+use super::{ChainArgs, CommonArgs, DataSetsArgs};
 use crate::simulate::Level;
 
 /// Options of `vti paper figure2`.
@@ -26,6 +26,10 @@ use crate::simulate::Level;
 pub(super) struct Figure2Args {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) data_sets: DataSetsArgs,
+    #[command(flatten)]
+    pub(super) chains: ChainArgs,
 }
 
 const LEVELS: [Level; 3] = [Level::None, Level::Mid, Level::High];

@@ -41,12 +41,12 @@ impl Settings {
             Scale::Small => (4, [diagonal(64), affine(16), spline(2, 32)], 3000, 256, 40_000, 300),
             Scale::Full => (10, [diagonal(128), affine(16), spline(6, 512)], 10_000, 1024, 200_000, 1000),
         };
-        let sweeps = common.sweeps.map_or(sweeps, |sweeps| sweeps as usize);
+        let sweeps = args.chains.or(sweeps);
         Self {
             version: env!("CARGO_PKG_VERSION"),
             scale: common.scale,
             seed: common.seed,
-            data_sets: common.data_sets.map_or(data_sets, |count| count as usize),
+            data_sets: args.data_sets.or(data_sets),
             covariates: 7,
             flows,
             models: ModelsSettings::Auto {},

@@ -89,7 +89,7 @@ pub(super) fn page(all: &[[Means; 3]], fits: &[Finished], settings: &Settings) -
          | misspecification | prior | family | total variation q, π | cross entropy, weighted by π | its correlation with \
          log π | k̂ | seconds | π null | q null | π generating | q generating |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|\n",
-        if settings.scale == crate::paper::Scale::Small { "small" } else { "full" },
+        settings.scale.name(),
         settings.data_sets,
         settings.seed,
         settings.train.steps,

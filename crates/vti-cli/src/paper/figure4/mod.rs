@@ -16,10 +16,10 @@ use vti::baseline::Chains;
 
 use self::rows::{Case, Distribution, Finished};
 use self::settings::Settings;
-use super::CommonArgs;
 use super::results::Results;
 use super::session::Session;
 use super::study::{Prior, Study, data_seed};
+use super::{ChainArgs, CommonArgs, DataSetsArgs};
 use crate::simulate::Level;
 
 /// Options of `vti paper figure4`.
@@ -27,6 +27,10 @@ use crate::simulate::Level;
 pub(super) struct Figure4Args {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) data_sets: DataSetsArgs,
+    #[command(flatten)]
+    pub(super) chains: ChainArgs,
     /// Numbers of optional covariates k instead of the scale's, of problems with 2^k models
     #[arg(long, value_name = "K,…", value_delimiter = ',', value_parser = exponent)]
     pub(super) exponents: Vec<usize>,

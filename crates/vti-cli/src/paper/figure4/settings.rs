@@ -114,14 +114,14 @@ impl Settings {
             batch: sizes.batch,
             ..TrainSettings::default()
         };
-        let sweeps = common.sweeps.map_or(sizes.sweeps, |sweeps| sweeps as usize);
+        let sweeps = args.chains.or(sizes.sweeps);
         let surrogate = SurrogateSettings { covariance: Covariance::Diagonal, ..SurrogateSettings::default() };
         let autoregressive = AutoregressiveSettings { network: sizes.words, ..AutoregressiveSettings::default() };
         Self {
             version: env!("CARGO_PKG_VERSION"),
             scale: common.scale,
             seed: common.seed,
-            data_sets: common.data_sets.map_or(sizes.data_sets, |count| count as usize),
+            data_sets: args.data_sets.or(sizes.data_sets),
             exponents: if args.exponents.is_empty() { sizes.exponents } else { args.exponents.clone() },
             most_enumerated: sizes.most_enumerated,
             flow: sizes.flow,

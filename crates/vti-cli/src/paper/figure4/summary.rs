@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::plot::{cross_entropies, superscript, title};
 use super::rows::{Case, Distribution, Finished};
 use super::settings::Settings;
-use crate::paper::Scale;
 use crate::paper::results::{cell, mean, moments};
 use crate::paper::study::doubtful;
 use crate::simulate::Level;
@@ -64,7 +63,7 @@ pub(super) fn page(
          Scale `{}`; data sets of each kind: {}; seed {}; {} steps of {} draws (all sizes: settings.json). Cross entropy \
          H(π, q) = −E log q(m, θ) over states of reversible jump chains, in nats: mean ± standard deviation over data sets.\n\n\
          | misspecification | models |{}\n|---|---|---|---|---|\n",
-        if settings.scale == Scale::Small { "small" } else { "full" },
+        settings.scale.name(),
         settings.data_sets,
         settings.seed,
         settings.train.steps,

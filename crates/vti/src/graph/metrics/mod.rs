@@ -95,6 +95,14 @@ impl Scores {
         Ok(Self::of_marginals(truth, edges))
     }
 
+    /// Of edge probabilities that are known better than weighted graphs show them; what depends on whole graphs is averaged
+    /// over these.
+    pub fn of_posterior(truth: &Graph, edges: &[f64], samples: &[(Graph, f64)]) -> Result<Self, GraphError> {
+        let of_edges = Self::of_edges(truth, edges)?;
+        edge_probabilities(truth.nodes(), samples)?;
+        Ok(of_edges.with_samples(truth, samples))
+    }
+
     fn of_marginals(truth: &Graph, edges: &[f64]) -> Self {
         let n = truth.nodes();
         let pairs: Vec<(bool, f64)> =
@@ -272,6 +280,8 @@ mod tests {
         let of_edges = Scores::of_edges(&truth, &edges).unwrap();
         assert_eq!(of_edges.brier_sum, scores.brier_sum);
         assert_eq!((of_edges.expected_shd1, of_edges.f1_mean), (None, None));
+        assert_eq!(Scores::of_posterior(&truth, &edges, &samples).unwrap(), scores);
+        assert_eq!(Scores::of_posterior(&truth, &edges, &[]).unwrap_err(), GraphError::Weights);
         let brier: f64 = measure::entries(5)
             .map(|(from, to)| (f64::from(u8::from(truth.has(from, to))) - edges[from * 5 + to]).powi(2))
             .sum();

@@ -16,13 +16,15 @@ mod scores;
 mod sums;
 mod table;
 
+use std::ops::ControlFlow;
+
 use serde::{Deserialize, Serialize};
 
 use self::orders::Scores;
 pub use self::scores::{NodeScores, ParentProbabilities, ParentScores};
 use self::sums::Sums;
 use self::table::NodeTable;
-use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
+use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, Progress, ScoredBatch};
 use crate::engine::Engine;
 use crate::optimise::SettingError;
 use crate::problem::Factors;
@@ -110,12 +112,26 @@ impl<'a> Modular<'a> {
     }
 
     /// Asks for the guesses, unless a state has been restored.
-    fn prepare<E: Engine>(&mut self, engine: &E) {
+    fn ask<E: Engine>(&mut self, engine: &E, progress: &mut Progress<'_>) -> ControlFlow<()> {
         if self.tables.is_empty() {
             let Self { settings, rules, factors, .. } = self;
-            self.tables = table::guess(engine, rules, *factors, settings);
+            let nodes = rules.nodes();
+            let mut tables = Vec::with_capacity(nodes);
+            for node in 0..nodes {
+                progress(node, nodes)?;
+                tables.push(table::guess(engine, rules, *factors, settings, node));
+            }
+            progress(nodes, nodes)?;
+            self.tables = tables;
             self.refresh(engine);
         }
+        ControlFlow::Continue(())
+    }
+
+    /// Asks in silence.
+    fn ensure<E: Engine>(&mut self, engine: &E) {
+        // Nobody ends it.
+        let _ = self.ask(engine, &mut |_, _| ControlFlow::Continue(()));
     }
 
     /// Sums over all graphs of the logits as they are.
@@ -189,8 +205,12 @@ fn covariance(x: &[f64], y: &[f64]) -> f64 {
 }
 
 impl<E: Engine> ModelDistribution<E> for Modular<'_> {
+    fn prepare(&mut self, engine: &E, progress: &mut Progress<'_>) -> ControlFlow<()> {
+        self.ask(engine, progress)
+    }
+
     fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]) {
-        self.prepare(engine);
+        self.ensure(engine);
         let (width, nodes) = (self.space.arities().len(), self.space.nodes());
         let Self { space, tables, sums, .. } = &*self;
         let mut rows: Vec<(&mut [u16], &mut f64)> = words.chunks_exact_mut(width).zip(log_q).collect();
@@ -203,12 +223,12 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
     }
 
     fn log_prob(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]) {
-        self.prepare(engine);
+        self.ensure(engine);
         self.log_probs(words, log_q);
     }
 
     fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
-        self.prepare(engine);
+        self.ensure(engine);
         let learned = self.learn(engine, batch);
         self.waiting += 1;
         let mut scale = 0.0;
@@ -251,7 +271,7 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
     }
 
     fn parent_scores(&mut self, engine: &E) -> Option<ParentScores> {
-        self.prepare(engine);
+        self.ensure(engine);
         Some(ParentScores {
             topology: self.factors.topology(),
             nodes: self.tables.iter().map(NodeTable::scores).collect(),

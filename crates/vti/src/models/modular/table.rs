@@ -132,29 +132,27 @@ fn fill_gaps(guesses: &mut [(u64, f64)]) {
     guesses.iter_mut().filter(|(_, guess)| !guess.is_finite()).for_each(|(_, guess)| *guess = worst);
 }
 
-/// A table for each node, with the problem's guesses.
+/// The table of a node, with the problem's guesses.
 pub(super) fn guess<E: Engine>(
     engine: &E,
     rules: &EdgeRules,
     factors: &dyn Factors,
     settings: &ModularSettings,
-) -> Vec<NodeTable> {
-    let tables = (0..rules.nodes()).map(|node| {
-        let ask = |sets: Vec<u64>| {
-            let mut guesses: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
-            engine.for_each_lane(&mut guesses, |_, (set, guess)| {
-                *guess = Some(factors.guess(node, *set)).filter(|guess| !guess.is_nan()).unwrap_or(f64::NEG_INFINITY);
-            });
-            guesses
-        };
-        let all = 1usize.checked_shl(rules.optional(node).count_ones()).filter(|&count| count <= settings.most_sets);
-        let guesses = match all {
-            Some(_) => ask(all_sets(rules, node)),
-            None => search(rules, node, settings.beam, ask),
-        };
-        NodeTable::new(node, factors, settings, guesses)
-    });
-    tables.collect()
+    node: usize,
+) -> NodeTable {
+    let ask = |sets: Vec<u64>| {
+        let mut guesses: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
+        engine.for_each_lane(&mut guesses, |_, (set, guess)| {
+            *guess = Some(factors.guess(node, *set)).filter(|guess| !guess.is_nan()).unwrap_or(f64::NEG_INFINITY);
+        });
+        guesses
+    };
+    let all = 1usize.checked_shl(rules.optional(node).count_ones()).filter(|&count| count <= settings.most_sets);
+    let guesses = match all {
+        Some(_) => ask(all_sets(rules, node)),
+        None => search(rules, node, settings.beam, ask),
+    };
+    NodeTable::new(node, factors, settings, guesses)
 }
 
 /// Every set of parents that the rules allow.

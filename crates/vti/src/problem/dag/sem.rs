@@ -114,6 +114,13 @@ impl Dag {
         Ok(Self { table, settings, space, prior, constraints, likelihood })
     }
 
+    /// The same data and equations under another prior over graphs: what was found out about nodes and their parents is kept.
+    pub fn with_prior(mut self, prior: GraphPrior, edge_penalty: f64) -> Result<Self, DagError> {
+        self.prior = StructurePrior::new(prior, edge_penalty, self.prior.rules().clone())?;
+        (self.settings.prior, self.settings.edge_penalty) = (prior, edge_penalty);
+        Ok(self)
+    }
+
     /// The data.
     pub fn table(&self) -> &Table {
         &self.table

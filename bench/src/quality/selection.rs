@@ -1,4 +1,4 @@
-//! How good answers are with default settings, and what they cost: variable selection on real and simulated data.
+//! Variable selection on real and simulated data.
 
 use std::time::Instant;
 
@@ -14,56 +14,47 @@ use vti::problem::selection::{
 };
 use vti::train::{Silent, TrainSettings, Trainer};
 
+use super::{Figures, peak_memory};
 use crate::Options;
 use crate::report::{Line, Report};
 
 /// Seeds that results are averaged over.
 const SEEDS: u64 = 3;
 
-/// Runs everything.
-pub(crate) fn run(options: &Options) -> Result<()> {
-    let notes = vec![
+/// What the cases are.
+pub(super) fn notes() -> Vec<String> {
+    vec![
         format!(
-            "Default settings, {} threads, f32; means over {SEEDS} seeds (the scale example: one). Inclusion probabilities: the \
-             largest error over all covariates.",
-            options.threads
+            "Variable selection: means over {SEEDS} seeds (the scale example: one). Inclusion probabilities: the largest error \
+             over all covariates."
         ),
         "Robust: data/robust_high_8.csv with α = 0.526316, σ = (1, 10), N(0, 1.5²) and 128 models. KL is that of q from \
          the posterior of models and parameters, −154.228 (by tempered sequential Monte Carlo, ± 0.03) minus the bound; \
          probabilities are compared with those of long reversible jump chains (64 of 200,000 sweeps)."
             .into(),
-    ];
-    let mut report = Report::new("quality", options, notes);
-    let engine = CpuEngine::<f32>::new(options.threads)?;
+    ]
+}
+
+/// All cases.
+pub(super) fn run(report: &mut Report, engine: &CpuEngine<f32>, options: &Options) -> Result<()> {
     let seeds = if options.quick { 1 } else { SEEDS };
     for (case, data, response) in [
-        ("hald", include_str!("../../data/hald.csv"), "y"),
-        ("prostate", include_str!("../../data/prostate.csv"), "lpsa"),
+        ("hald", include_str!("../../../data/hald.csv"), "y"),
+        ("prostate", include_str!("../../../data/prostate.csv"), "lpsa"),
     ] {
         if options.wants(case) {
-            conjugate(&mut report, &engine, case, &table(data, response)?, seeds)?;
+            conjugate(report, engine, case, &table(data, response)?, seeds)?;
         }
     }
     for (case, limit) in [("robust", None), ("robust-60s", Some(60.0)), ("robust-180s", Some(180.0))] {
         if options.wants(case) && !(options.quick && limit.is_some()) {
-            robust(&mut report, &engine, case, limit, seeds)?;
+            robust(report, engine, case, limit, seeds)?;
         }
     }
     if options.wants("scale") {
-        scale(&mut report, &engine, options.quick)?;
+        scale(report, engine, options.quick)?;
     }
-    report.save(options)
-}
-
-/// A mean of several figures, with the largest of them in words.
-struct Figures(Vec<f64>);
-
-impl Figures {
-    fn line(&self, case: &str, what: &str, unit: &'static str, target: &str) -> Line {
-        let worst = self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mean = self.0.iter().sum::<f64>() / self.0.len() as f64;
-        Line::figure(case, &format!("{what} (largest {worst:.3})"), mean, unit, target)
-    }
+    Ok(())
 }
 
 /// A table whose evidences are known in closed form, with the g-prior.
@@ -133,7 +124,7 @@ fn robust(report: &mut Report, engine: &CpuEngine<f32>, case: &str, time_limit: 
         prior: CoefficientPrior::Normal { scale: 1.5 },
         model_prior: ModelPrior::Uniform {},
     };
-    let table = table(include_str!("../../data/robust_high_8.csv"), "y")?;
+    let table = table(include_str!("../../../data/robust_high_8.csv"), "y")?;
     let selection = Selection::new(&table, Standardise::Raw, &settings)?;
     let exact = reference(&selection, engine)?;
     let (mut kl, mut q, mut corrected, mut khat, mut seconds, mut steps) =
@@ -246,13 +237,6 @@ fn growth(report: &mut Report, engine: &CpuEngine<f32>) -> Result<()> {
         report.push(line(format!("the same for each of {active}"), time / active, "steady or falling"))?;
     }
     Ok(())
-}
-
-/// The most memory this process ever held, in megabytes, where the system says.
-fn peak_memory() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1e3)
 }
 
 /// A table of numbers from its text.

@@ -1,101 +1,11 @@
-//! Options of commands that train, and how they become settings.
-
-use std::path::PathBuf;
+//! Options of `vti select`, and of commands that ask the same without training.
 
 use clap::Args;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior};
 
-use vti::train::TrainSettings;
-
-use crate::config::{Config, ConfigError, Precision, ProblemConfig};
+use super::{RunArgs, replace, replace_list};
+use crate::config::{Config, ConfigError, ProblemConfig, SelectConfig, SourceConfig};
 use crate::failure::Usage;
-
-/// Steps of a run that only its time limits.
-pub(crate) const AS_MANY_AS_FIT: u64 = 1_000_000;
-
-/// Options of every command that trains.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Run")]
-pub(crate) struct RunArgs {
-    /// The run directory; by default the data's or config's name with .vti
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Replace what is in the run directory
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) force: bool,
-    /// Go on where an interrupted run stopped; the answer is that of a run that was never interrupted
-    #[arg(long)]
-    pub(crate) resume: bool,
-    /// Seed of all randomness
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
-    pub(crate) seed: Option<u64>,
-    /// Training steps
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) steps: Option<u64>,
-    /// Time for training, e.g. 60s, 5m, 1h; as many steps are planned as fit in, at most those of --steps
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
-    pub(crate) time_limit: Option<f64>,
-    /// Threads; 0: as many as there are cores
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
-    /// Where to compute: cpu
-    #[arg(long, value_name = "DEVICE")]
-    pub(crate) device: Option<String>,
-    /// Precision of networks
-    #[arg(long, value_enum)]
-    pub(crate) precision: Option<Precision>,
-    /// Train from so many seeds and keep the best
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub(crate) replicates: Option<u64>,
-    /// Change any setting, e.g. --set train.batch=512
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Print summary.json instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Say nothing but errors
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-impl RunArgs {
-    /// Changes what the options name. They come after --set, and so win over it.
-    pub(crate) fn apply(&self, config: &mut Config) {
-        let Self {
-            out,
-            force: _,
-            resume: _,
-            seed,
-            steps,
-            time_limit,
-            threads,
-            device,
-            precision,
-            replicates,
-            set: _,
-            json: _,
-            quiet: _,
-        } = self;
-        let Config { train, machine, output, .. } = config;
-        replace(&mut train.seed, seed);
-        replace(&mut train.steps, steps);
-        train.time_limit = time_limit.or(train.time_limit);
-        if train.time_limit.is_some() && steps.is_none() && train.steps == TrainSettings::default().steps {
-            train.steps = AS_MANY_AS_FIT;
-        }
-        replace(&mut machine.threads, threads);
-        replace(&mut machine.device, device);
-        replace(&mut machine.precision, precision);
-        replace(&mut machine.replicates, &replicates.map(|count| count as usize));
-        output.dir = out.clone().or(output.dir.take());
-    }
-}
-
-fn replace<T: Clone>(place: &mut T, value: &Option<T>) {
-    if let Some(value) = value {
-        place.clone_from(value);
-    }
-}
 
 /// What is assumed about a table, once it is known which column is the response.
 #[derive(Args, Clone, Debug)]
@@ -129,20 +39,18 @@ pub(crate) struct ProblemArgs {
 
 impl ProblemArgs {
     /// Changes what the options name.
-    fn apply(&self, problem: &mut ProblemConfig) {
+    fn apply(&self, source: &mut SourceConfig, problem: &mut SelectConfig) {
         let Self { likelihood, prior, model_prior, include, exclude, always, categorical, no_standardize } = self;
         replace(&mut problem.likelihood, likelihood);
         replace(&mut problem.prior, prior);
         replace(&mut problem.model_prior, model_prior);
         for (place, listed) in [
-            (&mut problem.include, include),
-            (&mut problem.exclude, exclude),
+            (&mut source.include, include),
+            (&mut source.exclude, exclude),
             (&mut problem.always, always),
             (&mut problem.categorical, categorical),
         ] {
-            if !listed.is_empty() {
-                place.clone_from(listed);
-            }
+            replace_list(place, listed.clone());
         }
         problem.standardize &= !no_standardize;
     }
@@ -152,7 +60,8 @@ impl ProblemArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct QuestionArgs {
     /// A table (with --response), or a configuration file
-    pub(crate) input: String,
+    #[arg(required = true)]
+    pub(crate) input: Option<String>,
     /// The column that is to be explained
     #[arg(long, value_name = "COLUMN")]
     pub(crate) response: Option<String>,
@@ -166,11 +75,13 @@ pub(crate) struct QuestionArgs {
 impl QuestionArgs {
     pub(crate) fn settings(self) -> anyhow::Result<Config> {
         let Self { input, response, problem, threads } = self;
+        // It is there unless a subcommand has taken its place.
+        let input = input.unwrap_or_default();
         let mut config = match (response, input.ends_with(".toml")) {
             (Some(response), false) => {
-                let mut question = ProblemConfig::select(&input, &response);
-                problem.apply(&mut question);
-                Config::new(question)
+                let (mut source, mut asked) = (SourceConfig::all(&input), SelectConfig::new(&response));
+                problem.apply(&mut source, &mut asked);
+                Config::new(source, ProblemConfig::Select(asked))
             }
             (None, true) => Config::read(input.as_ref(), &[])?,
             (None, false) => {
@@ -203,48 +114,15 @@ pub(crate) struct SelectArgs {
 impl SelectArgs {
     pub(crate) fn settings(self) -> Result<(Config, RunArgs), ConfigError> {
         let Self { data, response, problem, run } = self;
-        let mut config = Config::new(ProblemConfig::select(&data, &response)).with(&run.set)?;
-        (config.problem.data, config.problem.response) = (data, response);
-        problem.apply(&mut config.problem);
+        let asked = ProblemConfig::Select(SelectConfig::new(&response));
+        let mut config = Config::new(SourceConfig::all(&data), asked).with(&run.set)?;
+        config.source.data = data;
+        if let ProblemConfig::Select(asked) = &mut config.problem {
+            asked.response = response;
+            problem.apply(&mut config.source, asked);
+        }
         run.apply(&mut config);
         Ok((config, run))
-    }
-}
-
-/// `vti fit`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct FitArgs {
-    /// A configuration file; `vti init select` prints an example
-    pub(crate) config: PathBuf,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-}
-
-impl FitArgs {
-    pub(crate) fn settings(self) -> Result<(Config, RunArgs), ConfigError> {
-        let Self { config, run } = self;
-        let mut settings = Config::read(&config, &run.set)?;
-        run.apply(&mut settings);
-        settings.output.dir.get_or_insert_with(|| config.with_extension("vti"));
-        Ok((settings, run))
-    }
-}
-
-/// Seconds from `90`, `90s`, `1.5m`, `2h`.
-fn seconds(text: &str) -> Result<f64, String> {
-    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
-        Some(place) => text.split_at(place),
-        None => (text, "s"),
-    };
-    let factor = match unit {
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("{unit} is not a unit of time; there are s, m and h")),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value * factor),
-        _ => Err("a positive number with s, m or h is needed, for instance 60s".into()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `summary.json`: the answer for machines. Its form is a promise, described in docs/run-directory.md.
 
+mod graph;
+
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -7,6 +9,11 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vti::stats::Estimate;
+
+pub(crate) use graph::{
+    BaselineSummary, BetterWord, CpdagSummary, DagFound, Edge, EdgesSummary, GraphSummary, MetricSummary, NamedEdge,
+    TruthSummary,
+};
 
 /// A map that keeps its order.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,12 +59,10 @@ pub(crate) struct Summary {
     pub(crate) verdict: VerdictSummary,
     pub(crate) elbo: Bound,
     pub(crate) log_evidence: Evidence,
-    /// What `corrected` means: by importance weights or by chains.
+    /// What `corrected` means: by importance weights, of whole draws or factor by factor, or by chains.
     pub(crate) correction: Method,
-    pub(crate) highest_probability_model: String,
-    pub(crate) median_probability_model: String,
-    pub(crate) inclusion: Ordered<Inclusion>,
-    pub(crate) coefficients: Ordered<Coefficient>,
+    #[serde(flatten)]
+    pub(crate) found: Found,
     /// Most probable first.
     pub(crate) models: Vec<ModelSummary>,
     /// Where the exact answer is known.
@@ -75,13 +80,37 @@ pub(crate) struct Summary {
     pub(crate) warnings: Vec<String>,
 }
 
+/// What the question's own answer is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Found {
+    Select(SelectFound),
+    Dag(Box<DagFound>),
+}
+
+/// Which covariates matter, and how much.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SelectFound {
+    pub(crate) highest_probability_model: String,
+    pub(crate) median_probability_model: String,
+    pub(crate) inclusion: Ordered<Inclusion>,
+    pub(crate) coefficients: Ordered<Coefficient>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataSummary {
     pub(crate) path: String,
     pub(crate) fingerprint: String,
-    pub(crate) response: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) response: Option<String>,
     pub(crate) rows: usize,
-    pub(crate) terms: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) terms: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) nodes: Option<usize>,
+    /// How columns were scaled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scale: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,6 +131,8 @@ pub(crate) enum VerdictWord {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Method {
     Weights,
+    /// Importance weights of each factor of the density on its own.
+    Factors,
     Chains,
 }
 

@@ -1,10 +1,14 @@
 //! What the page is made of.
 
+mod dag;
+
 use vti_report::{Coefficient, Comparison, Fact, Inclusion, Level, ModelRow, Pairs, Report, Trace, Verdict};
+
+use dag::dag;
 
 use crate::answer::MOST_MODELS;
 use crate::samples::Samples;
-use crate::summary::{Method, ModelSummary, Summary, VerdictWord};
+use crate::summary::{self, Found, Method, ModelSummary, SelectFound, Summary, VerdictWord};
 
 /// Models on the page.
 const MODELS: usize = 30;
@@ -17,16 +21,14 @@ const PAIRS: usize = 6;
 
 /// The page of a run.
 pub(crate) fn report(summary: &Summary, samples: &Samples, trace: Vec<Trace>, settings: String) -> Report {
+    let about = match &summary.found {
+        Found::Select(found) => select(summary, found, samples),
+        Found::Dag(found) => dag(summary, found, samples),
+    };
     Report {
-        title: format!("Which covariates matter for {}?", summary.data.response),
         subtitle: format!(
-            "{} rows, {} optional terms, {} steps in {:.0} s on {} threads ({})",
-            summary.data.rows,
-            summary.data.terms,
-            summary.steps,
-            summary.seconds.train,
-            summary.threads,
-            summary.data.path
+            "{}, {} steps in {:.0} s on {} threads ({})",
+            about.subtitle, summary.steps, summary.seconds.train, summary.threads, summary.data.path
         ),
         verdict: Verdict {
             level: match summary.verdict.kind {
@@ -41,18 +43,35 @@ pub(crate) fn report(summary: &Summary, samples: &Samples, trace: Vec<Trace>, se
         trace,
         log_evidence: Some(summary.log_evidence.estimate).filter(|value| value.is_finite()),
         exact_name: summary.exact.map(|_| "exact (enumeration)".into()),
-        models: summary.models.iter().take(MODELS).map(|model| model_row(summary, model)).collect(),
-        inclusion: inclusion(summary),
-        coefficients: coefficients(summary, samples),
-        pairs: pairs(summary, samples),
         settings,
         version: summary.version.clone(),
+        ..about
+    }
+}
+
+/// What a selection found.
+fn select(summary: &Summary, found: &SelectFound, samples: &Samples) -> Report {
+    let plus = |model: &ModelSummary| plus(found, model);
+    let rows = summary.models.iter().take(MODELS);
+    let data = &summary.data;
+    Report {
+        title: format!("Which covariates matter for {}?", data.response.as_deref().unwrap_or_default()),
+        subtitle: format!("{} rows, {} optional terms", data.rows, data.terms.unwrap_or_default()),
+        models: rows.map(|model| model_row(plus(model), model)).collect(),
+        inclusion: inclusion(found),
+        coefficients: coefficients(&found.coefficients.0, samples),
+        pairs: pairs(summary, samples, plus),
+        ..Report::default()
     }
 }
 
 fn facts(summary: &Summary) -> Vec<Fact> {
     let fact = |name: &str, value: String, note: &str| Fact { name: name.into(), value, note: note.into() };
     let evidence = summary.log_evidence;
+    let models_name = match summary.found {
+        Found::Select(_) => "models met",
+        Found::Dag(_) => "graphs met",
+    };
     let mut facts = vec![
         fact("log evidence", format!("{:.3} ± {:.3}", evidence.estimate, evidence.se), "log p(y), corrected"),
         fact("bound", format!("{:.3} ± {:.3}", summary.elbo.mean, summary.elbo.se), "at most the log evidence"),
@@ -61,7 +80,7 @@ fn facts(summary: &Summary) -> Vec<Fact> {
             evidence.khat.map_or_else(|| "–".into(), |khat| format!("{khat:.2}")),
             "below 0.7: weights can correct q",
         ),
-        fact("models met", models_met(summary), "among the draws"),
+        fact(models_name, models_met(summary), "among the draws"),
         fact("time", format!("{:.0} s", summary.seconds.train + summary.seconds.check), "training and check"),
     ];
     if let Some(exact) = summary.exact {
@@ -80,9 +99,9 @@ fn models_met(summary: &Summary) -> String {
     if count < MOST_MODELS { count.to_string() } else { format!("≥ {count}") }
 }
 
-fn model_row(summary: &Summary, model: &ModelSummary) -> ModelRow {
+fn model_row(label: String, model: &ModelSummary) -> ModelRow {
     ModelRow {
-        label: plus(summary, model),
+        label,
         size: model.size,
         probability: Comparison { q: model.q, corrected: model.corrected, se: model.se, exact: model.exact },
         log_evidence: model.log_evidence.map(|evidence| (evidence.value, evidence.se)),
@@ -91,23 +110,23 @@ fn model_row(summary: &Summary, model: &ModelSummary) -> ModelRow {
 }
 
 /// The terms of a model as `a + b`.
-fn plus(summary: &Summary, model: &ModelSummary) -> String {
-    let terms = summary.inclusion.0.iter().zip(model.word.bytes());
+fn plus(found: &SelectFound, model: &ModelSummary) -> String {
+    let terms = found.inclusion.0.iter().zip(model.word.bytes());
     let names: Vec<&str> = terms.filter(|(_, bit)| *bit == b'1').map(|((name, _), _)| name.as_str()).collect();
     if names.is_empty() { "none of them".into() } else { names.join(" + ") }
 }
 
-fn inclusion(summary: &Summary) -> Vec<Inclusion> {
-    let terms = summary.inclusion.0.iter().map(|(name, found)| Inclusion {
+fn inclusion(found: &SelectFound) -> Vec<Inclusion> {
+    let terms = found.inclusion.0.iter().map(|(name, found)| Inclusion {
         name: name.clone(),
         probability: Comparison { q: found.q, corrected: found.corrected, se: found.se, exact: found.exact },
     });
     terms.collect()
 }
 
-fn coefficients(summary: &Summary, samples: &Samples) -> Vec<Coefficient> {
+fn coefficients(found: &[(String, summary::Coefficient)], samples: &Samples) -> Vec<Coefficient> {
     let weights = samples.weights();
-    let entries = summary.coefficients.0.iter().enumerate().map(|(parameter, (name, found))| {
+    let entries = found.iter().enumerate().map(|(parameter, (name, found))| {
         let rows: Vec<usize> =
             (0..samples.len()).filter(|&row| samples.value(row, parameter).is_some() && weights[row] > 0.0).collect();
         // Weights that sum to 1 do so up to rounding only.
@@ -146,13 +165,14 @@ fn thin(rows: &[usize], weights: &[f64], most: usize) -> Vec<usize> {
     chosen
 }
 
-fn pairs(summary: &Summary, samples: &Samples) -> Option<Pairs> {
+fn pairs(summary: &Summary, samples: &Samples, label: impl Fn(&ModelSummary) -> String) -> Option<Pairs> {
     let top = summary.models.first()?;
     let model = samples.models.iter().position(|model| model.word == top.word)?;
     let active = &samples.models[model].active;
     // Slopes first: the intercept and the scale of the errors are there in every model.
     let mut parameters: Vec<usize> = (0..samples.names.len()).filter(|&parameter| active[parameter]).collect();
-    parameters.sort_by_key(|&parameter| matches!(samples.names[parameter].as_str(), "intercept" | "sigma"));
+    let comes_last = |name: &str| name == "intercept" || name == "sigma" || name.starts_with("sigma.");
+    parameters.sort_by_key(|&parameter| comes_last(&samples.names[parameter]));
     parameters.truncate(PAIRS);
     let weights = samples.weights();
     let rows: Vec<usize> = (0..samples.len()).filter(|&row| samples.model[row] == model).collect();
@@ -160,7 +180,7 @@ fn pairs(summary: &Summary, samples: &Samples) -> Option<Pairs> {
     let total: f64 = rows.iter().map(|&row| weights[row]).sum();
     let column = |&parameter: &usize| rows.iter().filter_map(|&row| samples.value(row, parameter)).collect();
     Some(Pairs {
-        label: plus(summary, top),
+        label: label(top),
         names: parameters.iter().map(|&parameter| samples.names[parameter].clone()).collect(),
         draws: parameters.iter().map(column).collect(),
         weights: rows.iter().map(|&row| weights[row] / total).collect(),

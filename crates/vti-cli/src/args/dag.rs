@@ -1,0 +1,205 @@
+//! Options of `vti dag`.
+
+use clap::{Args, ValueEnum};
+use vti::problem::dag::{GraphPrior, Noise, Sem};
+
+use super::{RunArgs, replace, replace_list};
+use crate::config::{Config, DagConfig, ProblemConfig, SourceConfig};
+use crate::data::{ALL, Scale};
+use crate::failure::Usage;
+
+/// `vti dag`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DagArgs {
+    #[command(flatten)]
+    pub(crate) question: GraphArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+impl DagArgs {
+    pub(crate) fn settings(self) -> anyhow::Result<(Config, RunArgs)> {
+        let Self { question, run } = self;
+        let mut config = question.settings(&run.set)?;
+        run.apply(&mut config);
+        Ok((config, run))
+    }
+}
+
+/// How a node follows its parents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SemName {
+    /// A layer of hidden units
+    Mlp,
+    /// A weighted sum
+    Linear,
+}
+
+/// What is uniform under the prior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PriorName {
+    /// Orders of the nodes with edges along them
+    Orders,
+    /// Graphs
+    Graphs,
+}
+
+/// A table, and what is assumed about its causes and effects.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GraphArgs {
+    /// A CSV or Parquet file; its first line holds the names of the columns, which are the nodes
+    pub(crate) data: String,
+    /// How a column follows its causes [default: mlp]
+    #[arg(long, value_enum)]
+    sem: Option<SemName>,
+    /// Hidden units of each column's equation [default: 10]
+    #[arg(long, value_name = "H")]
+    hidden: Option<usize>,
+    /// Hidden units and outputs have biases
+    #[arg(long)]
+    bias: bool,
+    /// Standard deviation of a column given its causes, in the units that --scale leaves; or unknown, for each its own
+    /// [default: unknown]
+    #[arg(long, value_name = "SIGMA|unknown", value_parser = noise, allow_negative_numbers = true)]
+    noise: Option<Noise>,
+    /// What is equally probable beforehand [default: orders]
+    #[arg(long, value_enum)]
+    graph_prior: Option<PriorName>,
+    /// By how much each edge lowers the log prior [default: 0]
+    #[arg(long, value_name = "GAMMA", allow_negative_numbers = true)]
+    edge_penalty: Option<f64>,
+    /// Prior standard deviation of weights [default: 1]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    weight_scale: Option<f64>,
+    /// Edges that every graph has: a->b,c->d
+    #[arg(long, value_name = "EDGES", value_delimiter = ',', value_parser = edge)]
+    require: Vec<[String; 2]>,
+    /// Edges that no graph has
+    #[arg(long, value_name = "EDGES", value_delimiter = ',', value_parser = edge)]
+    forbid: Vec<[String; 2]>,
+    /// Groups of columns, earliest first: a,b;c,d. None of a later group is a cause in an earlier one
+    #[arg(long, value_name = "TIERS", value_delimiter = ';', value_parser = tier)]
+    tiers: Vec<Tier>,
+    /// The most causes a column may have
+    #[arg(long, value_name = "K")]
+    max_parents: Option<usize>,
+    /// Only these columns take part
+    #[arg(long, visible_alias = "columns", value_name = "COLUMNS", value_delimiter = ',')]
+    include: Vec<String>,
+    /// These columns do not take part
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    exclude: Vec<String>,
+    /// Take logarithms of all columns, or of these
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', num_args = 0.., require_equals = true, default_missing_value = ALL)]
+    log: Vec<String>,
+    /// How columns are brought to a common scale [default: columns if the noise is unknown, none otherwise]
+    #[arg(long, value_enum)]
+    scale: Option<Scale>,
+    /// A graph to compare with: a CSV file of edges under the header from,to
+    #[arg(long, value_name = "GRAPH.csv")]
+    truth: Option<String>,
+}
+
+/// Columns of one tier.
+#[derive(Clone, Debug)]
+struct Tier(Vec<String>);
+
+impl GraphArgs {
+    /// The settings of a run; options win over changes of keys.
+    pub(crate) fn settings(self, changes: &[String]) -> anyhow::Result<Config> {
+        let asked = ProblemConfig::Dag(DagConfig::default());
+        let mut config = Config::new(SourceConfig::all(&self.data), asked).with(changes)?;
+        config.source.data.clone_from(&self.data);
+        if let ProblemConfig::Dag(asked) = &mut config.problem {
+            self.apply(&mut config.source, asked)?;
+        }
+        Ok(config)
+    }
+
+    /// Changes what the options name.
+    fn apply(self, source: &mut SourceConfig, asked: &mut DagConfig) -> Result<(), Usage> {
+        let Self {
+            data: _,
+            sem,
+            hidden,
+            bias,
+            noise,
+            graph_prior,
+            edge_penalty,
+            weight_scale,
+            require,
+            forbid,
+            tiers,
+            max_parents,
+            include,
+            exclude,
+            log,
+            scale,
+            truth,
+        } = self;
+        asked.sem = equations(asked.sem, sem, hidden, bias)?;
+        replace(&mut asked.noise, &noise);
+        replace(
+            &mut asked.prior,
+            &graph_prior.map(|prior| match prior {
+                PriorName::Orders => GraphPrior::Orders,
+                PriorName::Graphs => GraphPrior::Graphs,
+            }),
+        );
+        replace(&mut asked.edge_penalty, &edge_penalty);
+        replace(&mut asked.weight_scale, &weight_scale);
+        replace_list(&mut asked.require, require);
+        replace_list(&mut asked.forbid, forbid);
+        replace_list(&mut asked.tiers, tiers.into_iter().map(|Tier(tier)| tier).collect());
+        asked.max_parents = max_parents.or(asked.max_parents);
+        replace_list(&mut source.include, include);
+        replace_list(&mut source.exclude, exclude);
+        replace_list(&mut asked.log, log);
+        asked.scale = scale.or(asked.scale);
+        asked.truth = truth.or(asked.truth.take());
+        Ok(())
+    }
+}
+
+/// The equations that options ask for.
+fn equations(before: Sem, sem: Option<SemName>, hidden: Option<usize>, bias: bool) -> Result<Sem, Usage> {
+    let linear = sem == Some(SemName::Linear) || (sem.is_none() && before == Sem::Linear {});
+    if linear {
+        return match (hidden, bias) {
+            (None, false) => Ok(Sem::Linear {}),
+            _ => {
+                Err(Usage("--sem linear has no hidden units and no biases\nhint: leave --hidden and --bias out".into()))
+            }
+        };
+    }
+    let before = if before == (Sem::Linear {}) { Sem::default() } else { before };
+    Ok(match before {
+        Sem::Mlp { hidden: width, bias: biased } => Sem::Mlp { hidden: hidden.unwrap_or(width), bias: bias || biased },
+        other => other,
+    })
+}
+
+fn noise(text: &str) -> Result<Noise, String> {
+    match (text, text.parse::<f64>()) {
+        ("unknown", _) => Ok(Noise::Unknown {}),
+        (_, Ok(sigma)) if sigma > 0.0 && sigma.is_finite() => Ok(Noise::Known { sigma }),
+        _ => Err("a positive number or unknown is needed".into()),
+    }
+}
+
+fn edge(text: &str) -> Result<[String; 2], String> {
+    match text.split_once("->").or_else(|| text.split_once('→')) {
+        Some((from, to)) if !from.trim().is_empty() && !to.trim().is_empty() => {
+            Ok([from.trim().into(), to.trim().into()])
+        }
+        _ => Err("an edge is written a->b".into()),
+    }
+}
+
+fn tier(text: &str) -> Result<Tier, String> {
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_string()).collect();
+    if names.iter().any(String::is_empty) {
+        return Err("tiers are written a,b;c,d".into());
+    }
+    Ok(Tier(names))
+}

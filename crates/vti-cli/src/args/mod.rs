@@ -1,0 +1,144 @@
+//! Options of commands that train, and how they become settings.
+
+mod dag;
+mod select;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+pub(crate) use dag::{DagArgs, GraphArgs};
+pub(crate) use select::{QuestionArgs, SelectArgs};
+
+use crate::config::{Config, ConfigError, Precision};
+
+/// Steps of a run that only its time limits.
+pub(crate) const AS_MANY_AS_FIT: u64 = 1_000_000;
+
+/// Options of every command that trains.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Run")]
+pub(crate) struct RunArgs {
+    /// The run directory; by default the data's or config's name with .vti
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace what is in the run directory
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) force: bool,
+    /// Go on where an interrupted run stopped; the answer is that of a run that was never interrupted
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(crate) seed: Option<u64>,
+    /// Training steps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) steps: Option<u64>,
+    /// Time for training, e.g. 60s, 5m, 1h; as many steps are planned as fit in, at most those of --steps
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) time_limit: Option<f64>,
+    /// Threads; 0: as many as there are cores
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Where to compute: cpu
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+    /// Precision of networks
+    #[arg(long, value_enum)]
+    pub(crate) precision: Option<Precision>,
+    /// Train from so many seeds and keep the best
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) replicates: Option<u64>,
+    /// Change any setting, e.g. --set train.batch=512
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print summary.json instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl RunArgs {
+    /// Changes what the options name. They come after --set, and so win over it.
+    pub(crate) fn apply(&self, config: &mut Config) {
+        let Self {
+            out,
+            force: _,
+            resume: _,
+            seed,
+            steps,
+            time_limit,
+            threads,
+            device,
+            precision,
+            replicates,
+            set: _,
+            json: _,
+            quiet: _,
+        } = self;
+        let Config { problem, train, machine, output, .. } = config;
+        replace(&mut train.seed, seed);
+        replace(&mut train.steps, steps);
+        train.time_limit = time_limit.or(train.time_limit);
+        if train.time_limit.is_some() && steps.is_none() && train.steps == problem.default_train().steps {
+            train.steps = AS_MANY_AS_FIT;
+        }
+        replace(&mut machine.threads, threads);
+        replace(&mut machine.device, device);
+        replace(&mut machine.precision, precision);
+        replace(&mut machine.replicates, &replicates.map(|count| count as usize));
+        output.dir = out.clone().or(output.dir.take());
+    }
+}
+
+fn replace<T: Clone>(place: &mut T, value: &Option<T>) {
+    if let Some(value) = value {
+        place.clone_from(value);
+    }
+}
+
+/// A list that was given.
+fn replace_list<T>(place: &mut Vec<T>, listed: Vec<T>) {
+    if !listed.is_empty() {
+        *place = listed;
+    }
+}
+
+/// `vti fit`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FitArgs {
+    /// A configuration file; `vti init select` and `vti init dag` print examples
+    pub(crate) config: PathBuf,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+impl FitArgs {
+    pub(crate) fn settings(self) -> Result<(Config, RunArgs), ConfigError> {
+        let Self { config, run } = self;
+        let mut settings = Config::read(&config, &run.set)?;
+        run.apply(&mut settings);
+        settings.output.dir.get_or_insert_with(|| config.with_extension("vti"));
+        Ok((settings, run))
+    }
+}
+
+/// Seconds from `90`, `90s`, `1.5m`, `2h`.
+fn seconds(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(place) => text.split_at(place),
+        None => (text, "s"),
+    };
+    let factor = match unit {
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("{unit} is not a unit of time; there are s, m and h")),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value * factor),
+        _ => Err("a positive number with s, m or h is needed, for instance 60s".into()),
+    }
+}

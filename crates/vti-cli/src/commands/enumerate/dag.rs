@@ -1,0 +1,73 @@
+//! All graphs over a few nodes.
+
+use anyhow::Result;
+use serde::Serialize;
+use vti::problem::Problem;
+use vti::space::ModelSpace;
+
+use super::{FoundModel, ShownArgs, models_table};
+use crate::config::Config;
+use crate::failure::Ending;
+use crate::output::table;
+use crate::question::{Causal, pairs};
+use crate::session::Session;
+
+/// What is printed for machines.
+#[derive(Serialize)]
+struct Found {
+    log_evidence: f64,
+    edges: Edges,
+    graphs: usize,
+    models: Vec<FoundModel>,
+}
+
+#[derive(Serialize)]
+struct Edges {
+    nodes: Vec<String>,
+    /// `[i][j]`: the probability of i → j.
+    probability: Vec<Vec<f64>>,
+}
+
+pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
+    let session = Session::<Causal>::new(config)?;
+    let Causal { dag, nodes, .. } = &session.question;
+    let exact = session.question.enumerate()?;
+    let describe = |place: usize| {
+        let (graph, probability) = (&exact.graphs[place], exact.probabilities[place]);
+        let word = session.question.word(graph).unwrap_or_default();
+        FoundModel {
+            label: dag.space().label(&word),
+            word: word.to_string(),
+            size: graph.edge_count(),
+            probability,
+            log_evidence: probability.ln() + exact.log_evidence - dag.prior().log_graph(graph),
+        }
+    };
+    let names = nodes.table.names.clone();
+    let count = names.len();
+    let found = Found {
+        log_evidence: exact.log_evidence,
+        edges: Edges { probability: exact.edges.chunks(count).map(<[f64]>::to_vec).collect(), nodes: names },
+        graphs: exact.graphs.len(),
+        models: shown.take(exact.ranking().into_iter().map(describe))?,
+    };
+    shown.print(&found, text)
+}
+
+fn text(found: &Found) -> String {
+    let Edges { nodes, probability } = &found.edges;
+    let mut edges: Vec<(usize, usize)> = pairs(nodes.len()).collect();
+    edges.sort_by(|a, b| probability[b.0][b.1].total_cmp(&probability[a.0][a.1]));
+    let mut rows = vec![["edge", "exact", "reversed"].map(String::from).to_vec()];
+    rows.extend(edges.into_iter().map(|(from, to)| {
+        let shown = [probability[from][to], probability[to][from]].map(|probability| format!("{probability:.6}"));
+        std::iter::once(format!("{}→{}", nodes[from], nodes[to])).chain(shown).collect()
+    }));
+    format!(
+        "{}\n\n{}\n\nlog evidence: {:.6} (in closed form, {} graphs)",
+        table::plain(&rows),
+        models_table("graph", &found.models),
+        found.log_evidence,
+        found.graphs
+    )
+}

@@ -1,0 +1,111 @@
+//! `vti enumerate`: the exact answer.
+
+mod dag;
+mod select;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::deliver;
+use crate::args::{GraphArgs, QuestionArgs};
+use crate::config::ProblemConfig;
+use crate::failure::Ending;
+use crate::output::{finish_csv, table};
+use crate::print;
+
+/// Options of `vti enumerate`.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct EnumerateArgs {
+    #[command(subcommand)]
+    kind: Option<Kind>,
+    #[command(flatten)]
+    question: QuestionArgs,
+    #[command(flatten)]
+    shown: ShownArgs,
+}
+
+#[derive(Subcommand)]
+enum Kind {
+    /// All causal graphs of a table: linear equations with known noise, at most 5 nodes
+    Dag(DagEnumeration),
+}
+
+#[derive(Args)]
+struct DagEnumeration {
+    #[command(flatten)]
+    question: GraphArgs,
+    #[command(flatten)]
+    shown: ShownArgs,
+}
+
+/// What is shown, and how.
+#[derive(Args)]
+struct ShownArgs {
+    /// Models that are shown
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Write all models to a CSV file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Serialize)]
+struct FoundModel {
+    word: String,
+    label: String,
+    size: usize,
+    probability: f64,
+    log_evidence: f64,
+}
+
+pub(crate) fn run(args: EnumerateArgs) -> Result<Ending> {
+    let EnumerateArgs { kind, question, shown } = args;
+    let (config, shown) = match kind {
+        Some(Kind::Dag(DagEnumeration { question, shown })) => (question.settings(&[])?, shown),
+        None => (question.settings()?, shown),
+    };
+    match config.problem {
+        ProblemConfig::Select(_) => select::run(config, &shown),
+        ProblemConfig::Dag(_) => dag::run(config, &shown),
+    }
+}
+
+impl ShownArgs {
+    /// Writes all models, most probable first, where that was asked for, and keeps those that are shown.
+    fn take(&self, models: impl Iterator<Item = FoundModel>) -> Result<Vec<FoundModel>> {
+        let Some(path) = &self.out else { return Ok(models.take(self.top).collect()) };
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(["model", "label", "size", "probability", "log_evidence"])?;
+        let mut kept = Vec::new();
+        for model in models {
+            let FoundModel { word, label, size, probability, log_evidence } = &model;
+            let numbers = [size.to_string(), probability.to_string(), log_evidence.to_string()];
+            writer.write_record([word, label].into_iter().chain(&numbers))?;
+            if kept.len() < self.top {
+                kept.push(model);
+            }
+        }
+        deliver(Some(path), &finish_csv(writer)?)?;
+        Ok(kept)
+    }
+
+    fn print<T: Serialize>(&self, found: &T, text: impl Fn(&T) -> String) -> Result<Ending> {
+        print::data(&if self.json { serde_json::to_string_pretty(found)? } else { text(found) })?;
+        Ok(Ending::Done)
+    }
+}
+
+fn models_table(name: &str, models: &[FoundModel]) -> String {
+    let mut rows = vec![[name, "probability", "log evidence"].map(String::from).to_vec()];
+    rows.extend(models.iter().map(|model| {
+        vec![model.label.clone(), format!("{:.6}", model.probability), format!("{:.4}", model.log_evidence)]
+    }));
+    table::plain(&rows)
+}

@@ -1,0 +1,237 @@
+//! Configuration files: what to do, written out.
+
+mod error;
+mod problem;
+mod read;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+use vti::check::{CheckSettings, RefineSettings};
+use vti::family::{ContextSettings, FamilySettings, FlowKind, FrameSettings, Structure};
+use vti::models::ModelsSettings;
+use vti::optimise::SettingError;
+use vti::train::TrainSettings;
+
+pub(crate) use error::ConfigError;
+pub(crate) use problem::{DagConfig, ProblemConfig, SelectConfig, SourceConfig};
+use read::{Reader, set};
+
+use crate::data::BUILTIN_PREFIX;
+
+/// Everything a run depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Config {
+    pub(crate) problem: ProblemConfig,
+    /// In the section `[problem]`.
+    pub(crate) source: SourceConfig,
+    pub(crate) models: ModelsSettings,
+    pub(crate) flow: FlowKind,
+    /// In the section `[flow]`.
+    pub(crate) around: AroundFlow,
+    pub(crate) train: TrainSettings,
+    /// In the section `[train]`.
+    pub(crate) machine: MachineConfig,
+    pub(crate) check: CheckSettings,
+    /// In the section `[check]`.
+    pub(crate) chains: ChainsConfig,
+    pub(crate) output: OutputConfig,
+}
+
+/// What stands around a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AroundFlow {
+    pub(crate) context: ContextSettings,
+    pub(crate) frame: FrameSettings,
+    pub(crate) structure: Structure,
+}
+
+/// How to compute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct MachineConfig {
+    /// 0: as many as there are cores.
+    pub(crate) threads: usize,
+    pub(crate) device: String,
+    pub(crate) precision: Precision,
+    /// Runs from different seeds, of which the best is kept.
+    pub(crate) replicates: usize,
+}
+
+impl Default for MachineConfig {
+    fn default() -> Self {
+        Self { threads: 0, device: "cpu".into(), precision: Precision::F32, replicates: 1 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Precision {
+    F32,
+    F64,
+}
+
+/// Chains that take over where importance weights are not enough.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ChainsConfig {
+    pub(crate) refine: Refine,
+    pub(crate) chains: RefineSettings,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Refine {
+    /// Where the verdict is not to trust.
+    #[default]
+    Auto,
+    Never,
+}
+
+/// Where results go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OutputConfig {
+    /// The run directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Seconds between checkpoints.
+    pub(crate) checkpoint_every: f64,
+}
+
+impl Default for OutputConfig {
+    fn default() -> Self {
+        Self { dir: None, checkpoint_every: 30.0 }
+    }
+}
+
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+impl Config {
+    /// A run with default settings.
+    pub(crate) fn new(source: SourceConfig, problem: ProblemConfig) -> Self {
+        let FamilySettings { flow, models, context, frame, structure } = problem.default_family();
+        Self {
+            train: problem.default_train(),
+            problem,
+            source,
+            models,
+            flow,
+            around: AroundFlow { context, frame, structure },
+            machine: MachineConfig::default(),
+            check: CheckSettings::default(),
+            chains: ChainsConfig::default(),
+            output: OutputConfig::default(),
+        }
+    }
+
+    /// Reads a file and changes some of its keys. The path of the data is relative to the file, that of the run directory
+    /// to where the program was started.
+    pub(crate) fn read(path: &Path, changes: &[String]) -> Result<Self, ConfigError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Io { file: file.clone(), error })?;
+        let mut table: Table = toml::from_str(&text)
+            .map_err(|error| ConfigError::Syntax { file: file.clone(), message: error.to_string() })?;
+        for change in changes {
+            set(&mut table, change)?;
+        }
+        let mut config = Reader { file: &file, text: &text }.config(table)?;
+        config.source.data = beside(path, &config.source.data);
+        if let Some(Some(truth)) = config.problem.truth_mut() {
+            *truth = beside(path, truth);
+        }
+        Ok(config)
+    }
+
+    /// The same with some keys changed.
+    pub(crate) fn with(self, changes: &[String]) -> Result<Self, ConfigError> {
+        if changes.is_empty() {
+            return Ok(self);
+        }
+        let mut table = self.to_table()?;
+        for change in changes {
+            set(&mut table, change)?;
+        }
+        Reader { file: "--set", text: "" }.config(table)
+    }
+
+    fn to_table(&self) -> Result<Table, ConfigError> {
+        let mut problem = section_table("problem", &self.problem)?;
+        problem.extend(section_table("problem", &self.source)?);
+        let mut flow = section_table("flow", &self.flow)?;
+        flow.extend(section_table("flow", &self.around)?);
+        let mut train = section_table("train", &self.train)?;
+        train.extend(section_table("train", &self.machine)?);
+        let mut check = section_table("check", &self.check)?;
+        check.extend(section_table("check", &self.chains)?);
+        let sections = [
+            ("problem", problem),
+            ("models", section_table("models", &self.models)?),
+            ("flow", flow),
+            ("train", train),
+            ("check", check),
+            ("output", section_table("output", &self.output)?),
+        ];
+        let version = ("version".to_string(), Value::from(VERSION));
+        let sections = sections.into_iter().map(|(name, table)| (name.to_string(), Value::Table(table)));
+        Ok(std::iter::once(version).chain(sections).collect())
+    }
+
+    /// As a file says it.
+    pub(crate) fn to_toml(&self) -> Result<String, ConfigError> {
+        toml::to_string(&self.to_table()?)
+            .map_err(|error| ConfigError::Syntax { file: "config.toml".into(), message: error.to_string() })
+    }
+
+    /// The family.
+    pub(crate) fn family(&self) -> FamilySettings {
+        let AroundFlow { context, frame, structure } = self.around;
+        FamilySettings { flow: self.flow.clone(), models: self.models.clone(), context, frame, structure }
+    }
+
+    /// The same with choices written out.
+    pub(crate) fn with_family(mut self, family: &FamilySettings) -> Self {
+        let FamilySettings { flow, models, context, frame, structure } = family.clone();
+        (self.flow, self.models, self.around) = (flow, models, AroundFlow { context, frame, structure });
+        self
+    }
+
+    /// Refuses settings that would be found wrong only after training. The library knows the same limits.
+    pub(crate) fn check_limits(&self) -> Result<(), ConfigError> {
+        let replicates = self.machine.replicates;
+        let replicates = SettingError::check("replicates", replicates as f64, replicates >= 1, "at least 1");
+        for (section, found) in
+            [("train", replicates), ("check", self.check.check()), ("check.chains", self.chains.chains.check())]
+        {
+            found.map_err(|error| ConfigError::Limit { section, error })?;
+        }
+        Ok(())
+    }
+
+    /// Threads, counted.
+    pub(crate) fn threads(&self) -> usize {
+        match self.machine.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+}
+
+fn section_table(section: &str, value: &impl Serialize) -> Result<Table, ConfigError> {
+    Table::try_from(value).map_err(|error| ConfigError::Section {
+        file: "settings".into(),
+        line: None,
+        section: section.into(),
+        message: error.to_string(),
+    })
+}
+
+/// A path that a configuration names, as seen from where the program was started.
+fn beside(config: &Path, named: &str) -> String {
+    if Path::new(named).is_absolute() || named.starts_with(BUILTIN_PREFIX) {
+        return named.into();
+    }
+    config.parent().unwrap_or(Path::new("")).join(named).to_string_lossy().into_owned()
+}

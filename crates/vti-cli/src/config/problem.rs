@@ -1,0 +1,197 @@
+//! What is to be inferred: the section `[problem]`.
+
+use serde::{Deserialize, Serialize};
+use vti::family::FamilySettings;
+use vti::problem::dag::{DagSettings, GraphPrior, Noise, Sem};
+use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
+use vti::train::TrainSettings;
+
+use crate::data::{Choice, Scale};
+
+/// Where the numbers come from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SourceConfig {
+    /// A CSV or Parquet file.
+    pub(crate) data: String,
+    #[serde(default)]
+    pub(crate) include: Vec<String>,
+    #[serde(default)]
+    pub(crate) exclude: Vec<String>,
+    /// Of the data's content, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fingerprint: Option<String>,
+}
+
+impl SourceConfig {
+    /// All columns of a file.
+    pub(crate) fn all(data: &str) -> Self {
+        Self { data: data.into(), ..Self::default() }
+    }
+}
+
+/// What is asked of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum ProblemConfig {
+    /// Which covariates matter for a response?
+    Select(SelectConfig),
+    /// What causes what?
+    Dag(DagConfig),
+}
+
+impl ProblemConfig {
+    /// Writes out what follows from other settings.
+    pub(crate) fn settle(&mut self) {
+        if let Self::Dag(asked) = self {
+            asked.scale = Some(asked.scale());
+        }
+    }
+
+    /// Whether both ask the same; what an answer is compared with is no part of the question.
+    pub(crate) fn asks_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Dag(a), Self::Dag(b)) => {
+                let without = |asked: &DagConfig| DagConfig { truth: None, ..asked.clone() };
+                without(a) == without(b)
+            }
+            _ => self == other,
+        }
+    }
+
+    /// The file of the graph to compare with.
+    pub(crate) fn truth_mut(&mut self) -> Option<&mut Option<String>> {
+        match self {
+            Self::Select(_) => None,
+            Self::Dag(asked) => Some(&mut asked.truth),
+        }
+    }
+
+    /// How such a problem is learned unless the settings say otherwise.
+    pub(crate) fn default_train(&self) -> TrainSettings {
+        match self {
+            Self::Select(_) => TrainSettings::default(),
+            Self::Dag(_) => TrainSettings::factored(),
+        }
+    }
+
+    /// By which family.
+    pub(crate) fn default_family(&self) -> FamilySettings {
+        match self {
+            Self::Select(_) | Self::Dag(_) => FamilySettings::default(),
+        }
+    }
+}
+
+/// Variable selection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SelectConfig {
+    pub(crate) response: String,
+    #[serde(default)]
+    pub(crate) always: Vec<String>,
+    #[serde(default)]
+    pub(crate) categorical: Vec<String>,
+    #[serde(default = "yes")]
+    pub(crate) standardize: bool,
+    #[serde(default = "gaussian")]
+    pub(crate) likelihood: Likelihood,
+    #[serde(default)]
+    pub(crate) prior: CoefficientPrior,
+    #[serde(default)]
+    pub(crate) model_prior: ModelPrior,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn gaussian() -> Likelihood {
+    SelectionSettings::default().likelihood
+}
+
+impl SelectConfig {
+    /// Default assumptions about a response.
+    pub(crate) fn new(response: &str) -> Self {
+        let SelectionSettings { likelihood, prior, model_prior } = SelectionSettings::default();
+        Self {
+            response: response.into(),
+            always: Vec::new(),
+            categorical: Vec::new(),
+            standardize: true,
+            likelihood,
+            prior,
+            model_prior,
+        }
+    }
+
+    /// What is assumed.
+    pub(crate) fn settings(&self) -> SelectionSettings {
+        let Self { likelihood, prior, model_prior, .. } = *self;
+        SelectionSettings { likelihood, prior, model_prior }
+    }
+
+    /// Which columns take part.
+    pub(crate) fn choice(&self, source: &SourceConfig) -> Choice {
+        let Self { response, always, categorical, .. } = self.clone();
+        let SourceConfig { include, exclude, .. } = source.clone();
+        Choice { response, include, exclude, always, categorical }
+    }
+}
+
+/// Causal graphs. Nodes are named as their columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DagConfig {
+    pub(crate) sem: Sem,
+    pub(crate) noise: Noise,
+    pub(crate) weight_scale: f64,
+    pub(crate) prior: GraphPrior,
+    pub(crate) edge_penalty: f64,
+    /// Edges [from, to] that every graph has.
+    pub(crate) require: Vec<[String; 2]>,
+    /// Edges [from, to] that no graph has.
+    pub(crate) forbid: Vec<[String; 2]>,
+    /// Groups of columns, earliest first.
+    pub(crate) tiers: Vec<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_parents: Option<usize>,
+    /// Of which columns logarithms are taken.
+    pub(crate) log: Vec<String>,
+    /// By the noise where it is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scale: Option<Scale>,
+    /// A file with the graph to compare with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) truth: Option<String>,
+}
+
+impl Default for DagConfig {
+    fn default() -> Self {
+        let DagSettings { sem, noise, weight_scale, prior, edge_penalty, rules: _ } = DagSettings::default();
+        Self {
+            sem,
+            noise,
+            weight_scale,
+            prior,
+            edge_penalty,
+            require: Vec::new(),
+            forbid: Vec::new(),
+            tiers: Vec::new(),
+            max_parents: None,
+            log: Vec::new(),
+            scale: None,
+            truth: None,
+        }
+    }
+}
+
+impl DagConfig {
+    /// Noise that is known is known in the units of the data.
+    pub(crate) fn scale(&self) -> Scale {
+        self.scale.unwrap_or(match self.noise {
+            Noise::Unknown {} => Scale::Columns,
+            Noise::Known { .. } => Scale::None,
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! From tables of keys to settings.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use super::{AroundFlow, Config, ConfigError, ProblemConfig, VERSION, section_table};
+
+/// Keys that stand in a section beside those of the library's settings.
+const SOURCE_KEYS: [&str; 4] = ["data", "include", "exclude", "fingerprint"];
+const MACHINE_KEYS: [&str; 4] = ["threads", "device", "precision", "replicates"];
+const CHAINS_KEYS: [&str; 2] = ["refine", "chains"];
+const AROUND_KEYS: [&str; 3] = ["context", "frame", "structure"];
+
+const SECTIONS: [&str; 6] = ["problem", "models", "flow", "train", "check", "output"];
+
+/// Changes a key: `section.key=value`, the value as TOML, or else as text.
+pub(super) fn set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
+    let wrong = |reason: &str| ConfigError::Set { text: text.into(), reason: reason.into() };
+    let (key, value) = text.split_once('=').ok_or_else(|| wrong("there is no `=`"))?;
+    let value = value.trim();
+    let value = match toml::from_str::<Table>(&format!("value = {value}")) {
+        Ok(mut parsed) => parsed.remove("value").ok_or_else(|| wrong("there is no value"))?,
+        Err(_) => Value::from(value),
+    };
+    let mut keys: Vec<&str> = key.trim().split('.').collect();
+    let last = keys.pop().filter(|last| !last.is_empty()).ok_or_else(|| wrong("there is no key"))?;
+    if keys.is_empty() {
+        return Err(wrong("the key needs a section"));
+    }
+    let mut place = table;
+    for key in keys {
+        let next = place.entry(key).or_insert_with(|| Value::Table(Table::new()));
+        place = next.as_table_mut().ok_or_else(|| wrong("the key is below another that is no section"))?;
+    }
+    place.insert(last.into(), value);
+    Ok(())
+}
+
+/// Turns tables into settings, and says where something is wrong.
+pub(super) struct Reader<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl Reader<'_> {
+    pub(super) fn config(&self, mut table: Table) -> Result<Config, ConfigError> {
+        if let Some(found) = table.remove("version").filter(|found| found.as_str() != Some(VERSION)) {
+            let found = found.as_str().map_or_else(|| found.to_string(), String::from);
+            return Err(ConfigError::Version { file: self.file.into(), found });
+        }
+        if let Some(key) = table.keys().find(|key| !SECTIONS.contains(&key.as_str())) {
+            return Err(self.unknown("", key, SECTIONS.map(String::from).to_vec()));
+        }
+        if !table.contains_key("problem") {
+            return Err(ConfigError::NoProblem { file: self.file.into() });
+        }
+        let mut tables = SECTIONS.map(|name| (name, Table::new()));
+        for (name, place) in &mut tables {
+            match table.remove(*name) {
+                None => {}
+                Some(Value::Table(found)) => *place = found,
+                Some(_) => return Err(self.wrong(name, None, "is a section, not a value")),
+            }
+        }
+        let [mut problem, models, mut flow, mut train, mut check, output] = tables.map(|(_, table)| table);
+        let source = take(&mut problem, &SOURCE_KEYS);
+        let machine = take(&mut train, &MACHINE_KEYS);
+        let chains = take(&mut check, &CHAINS_KEYS);
+        let around = take(&mut flow, &AROUND_KEYS);
+        if train.contains_key("checkpoint") {
+            let message =
+                "checkpoint is not a setting: the run directory holds it\nhint: output.checkpoint_every says how often";
+            return Err(self.wrong("train", self.line("train", "checkpoint"), message));
+        }
+        let problem: ProblemConfig = self.section("problem", problem, &SOURCE_KEYS)?;
+        let family = problem.default_family();
+        let default_around = AroundFlow { context: family.context, frame: family.frame, structure: family.structure };
+        Ok(Config {
+            source: self.section("problem", source, &[])?,
+            models: self.section("models", or_default("models", models, &family.models)?, &[])?,
+            flow: self.section("flow", or_default("flow", flow, &family.flow)?, &AROUND_KEYS)?,
+            around: self.section("flow", over("flow", around, &default_around)?, &[])?,
+            train: self.section("train", over("train", train, &problem.default_train())?, &MACHINE_KEYS)?,
+            machine: self.section("train", machine, &[])?,
+            check: self.section("check", check, &CHAINS_KEYS)?,
+            chains: self.section("check", chains, &[])?,
+            output: self.section("output", output, &[])?,
+            problem,
+        })
+    }
+
+    /// Settings of a section; `others` are keys of it that belong to other settings.
+    fn section<T: DeserializeOwned>(&self, name: &str, table: Table, others: &[&str]) -> Result<T, ConfigError> {
+        Value::Table(table).try_into().map_err(|error| self.explain(name, &error, others))
+    }
+
+    /// What serde did not like, in our words.
+    fn explain(&self, section: &str, error: &toml::de::Error, others: &[&str]) -> ConfigError {
+        let message = error.message();
+        let quoted: Vec<String> = message.split('`').skip(1).step_by(2).map(String::from).collect();
+        if let (true, [key, names @ ..]) = (message.starts_with("unknown field"), &quoted[..]) {
+            let names = names.iter().cloned().chain(others.iter().map(|other| (*other).to_string())).collect();
+            return self.unknown(section, key, names);
+        }
+        let line = quoted.first().and_then(|key| self.line(section, key));
+        let message = message.replace("missing field", "needs the key").trim().to_string();
+        self.wrong(section, line, &message)
+    }
+
+    fn unknown(&self, section: &str, key: &str, names: Vec<String>) -> ConfigError {
+        let line = self.line(section, key);
+        ConfigError::UnknownKey { file: self.file.into(), line, section: section.into(), key: key.into(), names }
+    }
+
+    fn wrong(&self, section: &str, line: Option<usize>, message: &str) -> ConfigError {
+        ConfigError::Section { file: self.file.into(), line, section: section.into(), message: message.into() }
+    }
+
+    /// The line of a key in its section; of a section where there is no section before it.
+    fn line(&self, section: &str, key: &str) -> Option<usize> {
+        let mut current = "";
+        for (index, line) in self.text.lines().enumerate() {
+            let line = line.trim();
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+                current = name.trim();
+                if section.is_empty() && current == key {
+                    return Some(index + 1);
+                }
+                continue;
+            }
+            let found = line.split('=').next().unwrap_or_default().trim();
+            let inside = current == section || current.starts_with(&format!("{section}."));
+            if inside && (found == key || found.starts_with(&format!("{key}."))) {
+                return Some(index + 1);
+            }
+        }
+        None
+    }
+}
+
+/// Takes some keys out of a table.
+fn take(table: &mut Table, keys: &[&str]) -> Table {
+    keys.iter().filter_map(|key| table.remove_entry(*key)).collect()
+}
+
+/// Keys over those of default settings.
+fn over(section: &str, table: Table, default: &impl Serialize) -> Result<Table, ConfigError> {
+    let mut merged = section_table(section, default)?;
+    merged.extend(table);
+    Ok(merged)
+}
+
+/// Settings of one kind of several: the default where nothing is said, chosen automatically where no kind is named.
+fn or_default(section: &str, mut table: Table, default: &impl Serialize) -> Result<Table, ConfigError> {
+    if table.is_empty() {
+        return section_table(section, default);
+    }
+    table.entry("kind").or_insert_with(|| Value::from("auto"));
+    Ok(table)
+}

@@ -1,0 +1,124 @@
+//! What a run over causal graphs leaves behind besides: `edges.csv`, `graph.dot`, `graph.graphml`.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use crate::summary::{Edge, EdgesSummary};
+
+/// Every edge that there could be, most probable first.
+pub(crate) fn csv(edges: &EdgesSummary) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(["from", "to", "q", "corrected", "se", "reverse", "none", "exact"])?;
+    for Edge { from, to, q, corrected, se, reverse, none, exact } in edges.ranked() {
+        let numbers = [q, corrected, se, reverse, none].map(|number| number.to_string());
+        let exact = exact.map_or_else(String::new, |exact| exact.to_string());
+        let names = [edges.nodes[from].clone(), edges.nodes[to].clone()];
+        writer.write_record(names.into_iter().chain(numbers).chain([exact]))?;
+    }
+    super::finish_csv(writer)
+}
+
+/// Edges that are less probable are not drawn.
+const DRAWN: f64 = 0.1;
+
+/// A drawing for Graphviz: the more probable an edge, the darker and thicker; dashed where it is less probable than not.
+pub(crate) fn dot(edges: &EdgesSummary) -> String {
+    let mut text = String::from("digraph vti {\n  node [shape=ellipse];\n");
+    for name in &edges.nodes {
+        // In a label, two backslashes show one.
+        let _ = writeln!(text, "  {0} [label={0}];", dot_name(name));
+    }
+    for Edge { from, to, q, corrected, .. } in edges.ranked().into_iter().filter(|edge| edge.corrected >= DRAWN) {
+        let style = if corrected > 0.5 { "solid" } else { "dashed" };
+        // Colours with the opacity behind them.
+        let opacity = (55.0 + 200.0 * corrected).round() as u8;
+        let _ = writeln!(
+            text,
+            "  {} -> {} [label=\"{corrected:.2}\", q=\"{q}\", corrected=\"{corrected}\", style={style}, \
+             penwidth=\"{:.2}\", color=\"#1f2933{opacity:02x}\"];",
+            dot_name(&edges.nodes[from]),
+            dot_name(&edges.nodes[to]),
+            0.5 + 2.0 * corrected
+        );
+    }
+    text + "}\n"
+}
+
+/// A name in quotes. A backslash before the closing quote would hide it, and line breaks belong to nobody's name.
+fn dot_name(name: &str) -> String {
+    format!("\"{}\"", plain(name).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Without control characters.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Every edge with a positive probability, for tools that read GraphML. Nodes have identifiers, and their names as `name`.
+pub(crate) fn graphml(edges: &EdgesSummary) -> String {
+    let mut text = String::from(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" \
+         xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
+         xsi:schemaLocation=\"http://graphml.graphdrawing.org/xmlns \
+         http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd\">\n  \
+         <key id=\"name\" for=\"node\" attr.name=\"name\" attr.type=\"string\"/>\n",
+    );
+    for key in ["q", "corrected", "se"] {
+        let _ = writeln!(text, "  <key id=\"{key}\" for=\"edge\" attr.name=\"{key}\" attr.type=\"double\"/>");
+    }
+    text += "  <graph id=\"vti\" edgedefault=\"directed\">\n";
+    for (number, name) in edges.nodes.iter().enumerate() {
+        let _ = writeln!(text, "    <node id=\"n{number}\"><data key=\"name\">{}</data></node>", escaped(&plain(name)));
+    }
+    for Edge { from, to, q, corrected, se, .. } in edges.ranked() {
+        if q > 0.0 || corrected > 0.0 {
+            let data = [("q", q), ("corrected", corrected), ("se", se)];
+            let data: String = data.iter().map(|(key, value)| format!("<data key=\"{key}\">{value}</data>")).collect();
+            let _ = writeln!(text, "    <edge source=\"n{from}\" target=\"n{to}\">{data}</edge>");
+        }
+    }
+    text + "  </graph>\n</graphml>\n"
+}
+
+/// Text as XML has it.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn edges() -> EdgesSummary {
+        EdgesSummary {
+            nodes: ["a \"b\" <&>", "back\\", "c"].map(String::from).to_vec(),
+            q: vec![vec![0.0, 0.7, 0.0], vec![0.2, 0.0, 0.05], vec![0.0, 0.0, 0.0]],
+            corrected: vec![vec![0.0, 0.8, 0.0], vec![0.15, 0.0, 0.02], vec![0.0, 0.0, 0.0]],
+            se: vec![vec![0.01; 3]; 3],
+            exact: None,
+        }
+    }
+
+    #[test]
+    fn edges_are_listed_most_probable_first_with_what_both_directions_leave() {
+        let text = String::from_utf8(csv(&edges()).unwrap()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 7);
+        assert_eq!(lines[0], "from,to,q,corrected,se,reverse,none,exact");
+        assert!(lines[1].starts_with("\"a \"\"b\"\" <&>\",back\\,0.7,0.8,0.01,0.15,0.0"), "{}", lines[1]);
+        assert!(lines[2].starts_with("back\\,\"a \"\"b\"\" <&>\",0.2,0.15,"), "{}", lines[2]);
+    }
+
+    #[test]
+    fn names_are_escaped() {
+        let text = dot(&edges());
+        assert!(text.contains("\"a \\\"b\\\" <&>\" -> \"back\\\\\" [label=\"0.80\""), "{text}");
+        assert!(!text.contains("-> \"c\""), "{text}");
+        let text = graphml(&edges());
+        assert!(text.contains("<data key=\"name\">a &quot;b&quot; &lt;&amp;&gt;</data>"), "{text}");
+        assert_eq!(text.matches("<edge ").count(), 3);
+    }
+}

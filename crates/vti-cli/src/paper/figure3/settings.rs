@@ -1,0 +1,100 @@
+//! All sizes of the experiment.
+
+use serde::Serialize;
+use vti::family::{FamilySettings, FlowKind, FrameSettings, Structure};
+use vti::models::{AutoregressiveSettings, ModelsSettings};
+use vti::problem::dag::simulate::SimulationSettings;
+use vti::problem::dag::{DagSettings, GraphPrior, Noise, Sem};
+use vti::train::TrainSettings;
+use vti_peers::{DagmaSettings, DibsSettings};
+
+use super::Figure3Args;
+use crate::paper::Scale;
+
+/// All sizes; written beside the results.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Settings {
+    /// Of the program.
+    pub(super) version: &'static str,
+    pub(super) scale: Scale,
+    /// Of the experiment; data set i and its fits have seed 1000 · seed + i.
+    pub(super) seed: u64,
+    pub(super) data_sets: usize,
+    /// n, each time the first rows of a data set.
+    pub(super) rows: Vec<usize>,
+    /// The process; its seed and rows are those above.
+    pub(super) simulation: SimulationSettings,
+    /// What is assumed.
+    pub(super) assumed: DagSettings,
+    pub(super) family: FamilySettings,
+    pub(super) train: TrainSettings,
+    /// The paper's family, where it is tried.
+    pub(super) joint: Option<JointSettings>,
+    /// Draws of the check of each fit, and graphs that scores are averaged over.
+    pub(super) check_draws: usize,
+    pub(super) dagma: DagmaSettings,
+    pub(super) dibs: DibsSettings,
+}
+
+/// One autoregressive flow over all parameters, and MADE+ over orders and edges.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct JointSettings {
+    pub(super) family: FamilySettings,
+    pub(super) train: TrainSettings,
+}
+
+impl Settings {
+    pub(super) fn new(args: &Figure3Args) -> Self {
+        let common = &args.common;
+        let defaults = TrainSettings::factored();
+        let (data_sets, rows, steps, joint_steps, dagma, dibs) = match common.scale {
+            Scale::Small => {
+                let dagma = DagmaSettings { lambdas: vec![0.01, 0.0215, 0.0464, 0.1], ..DagmaSettings::short() };
+                (9, vec![16, 64, 256, 1024], 300, 0, dagma, DibsSettings::short())
+            }
+            Scale::Full => {
+                let rows = vec![16, 32, 64, 128, 256, 512, 1024];
+                (10, rows, defaults.steps, 50_000, DagmaSettings::default(), DibsSettings::default())
+            }
+        };
+        let sem = Sem::Mlp { hidden: 10, bias: false };
+        let rows = if args.rows.is_empty() { rows } else { args.rows.clone() };
+        let most = rows.iter().copied().max().unwrap_or(1);
+        let joint_steps = args.joint_steps.unwrap_or(joint_steps);
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            scale: common.scale,
+            seed: common.seed,
+            data_sets: args.data_sets.or(data_sets),
+            rows,
+            simulation: SimulationSettings { nodes: args.nodes, rows: most, sem, ..SimulationSettings::default() },
+            assumed: DagSettings {
+                sem,
+                noise: Noise::Known { sigma: 1.0 },
+                prior: GraphPrior::Orders,
+                edge_penalty: 0.0,
+                ..DagSettings::default()
+            },
+            family: FamilySettings::default(),
+            train: TrainSettings { steps: common.steps.unwrap_or(steps), ..defaults },
+            joint: (joint_steps > 0).then(|| joint(joint_steps)),
+            check_draws: 10_000,
+            dagma,
+            dibs,
+        }
+    }
+}
+
+/// The paper's Affine(5,5) and MADE+.
+fn joint(steps: u64) -> JointSettings {
+    JointSettings {
+        family: FamilySettings {
+            structure: Structure::Joint,
+            flow: FlowKind::Affine { layers: 5, blocks: 5, hidden: 128 },
+            models: ModelsSettings::Autoregressive(AutoregressiveSettings::default()),
+            frame: FrameSettings::Unit,
+            ..FamilySettings::default()
+        },
+        train: TrainSettings { steps, batch: 256, ..TrainSettings::default() },
+    }
+}

@@ -1,0 +1,83 @@
+//! From data to graphs, by the library.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use anyhow::Result;
+use vti::check::{Check, CheckSettings, check};
+use vti::engine::CpuEngine;
+use vti::family::FamilySettings;
+use vti::graph::Graph;
+use vti::graph::metrics::edge_probabilities;
+use vti::posterior::Draws;
+use vti::problem::dag::Dag;
+use vti::train::{Silent, TrainSettings, Trainer};
+
+use super::rows::{Answer, Method};
+use crate::paper::study::khat;
+
+/// What else is to be said about a fit.
+#[derive(Clone, Debug)]
+pub(in crate::paper) struct Facts {
+    /// Training and check.
+    pub(in crate::paper) seconds: f64,
+    /// The worst of all factors that matter.
+    pub(in crate::paper) khat: Option<f64>,
+}
+
+/// Learns the graphs: what q says and, where nodes can be weighed one by one, what their evidences make of it.
+pub(in crate::paper) fn learn(
+    engine: &CpuEngine<f32>,
+    dag: &Dag,
+    family: &FamilySettings,
+    train: &TrainSettings,
+    draws: usize,
+) -> Result<(Vec<Answer>, Facts)> {
+    let start = Instant::now();
+    let mut fit = Trainer::new(dag, engine, family, train)?.run(&mut Silent)?;
+    // Without any weight there is nothing to correct; q has an answer all the same.
+    let found = check(&mut fit.posterior, &CheckSettings { draws, ..CheckSettings::default() }).ok();
+    let answers = match &found {
+        Some(check) => checked(dag, check)?,
+        None => {
+            let drawn = fit.posterior.draw(draws, 0)?;
+            let samples = graphs(dag, &drawn, &vec![1.0; drawn.len()]);
+            vec![Answer::of_samples(Method::Vti, samples)?]
+        }
+    };
+    Ok((answers, Facts { seconds: start.elapsed().as_secs_f64(), khat: khat(found.as_ref()) }))
+}
+
+fn checked(dag: &Dag, check: &Check) -> Result<Vec<Answer>> {
+    let samples = graphs(dag, &check.draws, &check.q_weights);
+    let Some(factors) = &check.factors else { return Ok(vec![Answer::of_samples(Method::Vti, samples)?]) };
+    let corrected = factors.edges.iter().map(|edge| edge.value).collect();
+    Ok(vec![
+        Answer { method: Method::Vti, setting: None, edges: factors.edges_q.clone(), samples },
+        Answer {
+            method: Method::VtiCorrected,
+            setting: None,
+            edges: corrected,
+            samples: graphs(dag, &check.draws, &check.model_weights),
+        },
+    ])
+}
+
+/// Graphs of draws, each once, with the sums of their draws' weights.
+fn graphs(dag: &Dag, draws: &Draws, weights: &[f64]) -> Vec<(Graph, f64)> {
+    let mut sums: BTreeMap<Graph, f64> = BTreeMap::new();
+    for (row, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+        if let Some(graph) = dag.graph(draws.word(row)) {
+            *sums.entry(graph).or_insert(0.0) += weight;
+        }
+    }
+    sums.into_iter().collect()
+}
+
+impl Answer {
+    /// An answer of weighted graphs alone.
+    pub(in crate::paper) fn of_samples(method: Method, samples: Vec<(Graph, f64)>) -> Result<Self> {
+        let nodes = samples.first().map_or(0, |(graph, _)| graph.nodes());
+        Ok(Self { method, setting: None, edges: edge_probabilities(nodes, &samples)?, samples })
+    }
+}

@@ -1,0 +1,127 @@
+//! DAGMA and DiBS beside ours: a process for each, side by side.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use anyhow::Result;
+use clap::Args;
+use vti::problem::dag::Table;
+use vti_peers::{DagmaSettings, DibsSettings, PeerError, Peers, REQUIREMENTS};
+
+use super::rows::{Answer, Method};
+use crate::paper::results::Results;
+
+/// Where the peers are.
+#[derive(Args)]
+pub(in crate::paper) struct PeerArgs {
+    /// A Python with the packages of DAGMA and DiBS; without it they are left out
+    #[arg(long, value_name = "PYTHON")]
+    peers: Option<PathBuf>,
+}
+
+/// Two processes that answer, one for each peer.
+pub(in crate::paper) struct Lanes {
+    lanes: [Peers; 2],
+}
+
+/// The name of the file that lists the packages.
+const LIST: &str = "peers-requirements.txt";
+
+impl PeerArgs {
+    /// Starts them, sharing the threads; none, with a word about how to have them, if there is no Python.
+    pub(in crate::paper) fn start<T>(
+        &self,
+        threads: usize,
+        results: &Results<T>,
+        talk: &dyn Fn(&str),
+    ) -> Result<Option<Lanes>>
+    where
+        T: serde::Serialize + serde::de::DeserializeOwned,
+    {
+        let Some(python) = &self.peers else {
+            results.write(LIST, REQUIREMENTS)?;
+            talk(&format!(
+                "without DAGMA and DiBS\nhint: `python3 -m venv peers && peers/bin/pip install --requirement {}` makes an \
+                 environment for them, and --peers peers/bin/python adds them to what is here",
+                results.folder().join(LIST).display()
+            ));
+            return Ok(None);
+        };
+        let each = threads.div_ceil(2);
+        Ok(Some(Lanes { lanes: [Peers::start(python, each)?, Peers::start(python, each)?] }))
+    }
+}
+
+/// What a peer is to do.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::paper) enum Job<'a> {
+    Dagma(&'a DagmaSettings),
+    Dibs(&'a DibsSettings),
+}
+
+/// A job of a case with its data.
+pub(in crate::paper) struct Asked<'a, C> {
+    pub(in crate::paper) case: C,
+    pub(in crate::paper) job: Job<'a>,
+    pub(in crate::paper) table: &'a Table,
+    pub(in crate::paper) rows: usize,
+    pub(in crate::paper) seed: u64,
+}
+
+/// What came of a job.
+pub(super) struct Told {
+    pub(super) answers: Vec<Answer>,
+    pub(super) seconds: f64,
+    pub(super) processor_seconds: f64,
+    /// Packages and their versions.
+    pub(super) by: String,
+}
+
+/// Has all jobs done, those of DAGMA and those of DiBS one after the other, and both side by side. `done` hears of each.
+pub(super) fn ask_all<'a, C: Copy + Send + Sync>(
+    lanes: Lanes,
+    jobs: &[Asked<'a, C>],
+    mut done: impl FnMut(C, Result<Told, PeerError>) -> Result<()>,
+) -> Result<()> {
+    let of = |lane: usize| jobs.iter().filter(move |asked| matches!(asked.job, Job::Dagma(_)) == (lane == 0));
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for (lane, mut peers) in lanes.lanes.into_iter().enumerate() {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                for asked in of(lane) {
+                    // Nobody listens any more where the experiment has failed.
+                    if sender.send((asked.case, ask(&mut peers, asked))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        receiver.iter().try_for_each(|(case, told)| done(case, told))
+    })
+}
+
+fn ask<C>(peers: &mut Peers, asked: &Asked<'_, C>) -> Result<Told, PeerError> {
+    let Asked { job, table, rows, seed, .. } = asked;
+    let (answers, cost, packages) = match job {
+        Job::Dagma(settings) => {
+            let found = peers.dagma(table, *rows, *seed, settings)?;
+            let answer = |point: vti_peers::DagmaPoint| {
+                let answer = Answer::of_samples(Method::Dagma, vec![(point.graph, 1.0)]);
+                answer.ok().map(|answer| Answer { setting: Some(point.lambda), ..answer })
+            };
+            (found.path.into_iter().filter_map(answer).collect(), found.cost, ["dagma", "torch"])
+        }
+        Job::Dibs(settings) => {
+            let found = peers.dibs(table, *rows, *seed, settings)?;
+            let both = [(Method::Dibs, found.plain), (Method::DibsPlus, found.plus)];
+            // Where all graphs have cycles there is no answer.
+            let answers = both.into_iter().filter_map(|(method, samples)| Answer::of_samples(method, samples).ok());
+            (answers.collect(), found.cost, ["dibs-lib", "jax"])
+        }
+    };
+    let version = |package: &str| format!("{package} {}", peers.versions().get(package).map_or("", String::as_str));
+    let by = packages.map(version).join(", ");
+    Ok(Told { answers, seconds: cost.seconds, processor_seconds: cost.processor_seconds, by })
+}

@@ -1,0 +1,138 @@
+//! Table 1: causal graphs of the flow cytometry data of Sachs et al. with every edge penalty, against both published truths,
+//! beside DAGMA and DiBS.
+
+mod rows;
+mod settings;
+mod summary;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use vti::graph::Graph;
+use vti::problem::dag::{Dag, DagSettings, Noise, StructurePrior, Table};
+
+use self::rows::Case;
+use self::settings::Settings;
+use super::CommonArgs;
+use super::graphs::{Answer, Asked, Finished, Job, Journal, PeerArgs, Scored, learn, table, trivial};
+use super::results::Results;
+use super::session::threads;
+use crate::data::{ALL, NodeChoice, Nodes, Scale, read_edges};
+
+/// Options of `vti paper table1`.
+#[derive(Args)]
+pub(super) struct Table1Args {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    #[command(flatten)]
+    peers: PeerArgs,
+    /// Every N-th row only, instead of the scale's share
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=500))]
+    pub(super) every: Option<u64>,
+    /// Edge penalties γ instead of the usual ones
+    #[arg(long, value_name = "γ,…", value_delimiter = ',')]
+    pub(super) penalties: Vec<f64>,
+}
+
+/// The truths: how many edges each has, and where it is.
+pub(super) const TRUTHS: [(&str, &str); 2] =
+    [("consensus-17", "builtin:sachs-consensus-17"), ("consensus-18", "builtin:sachs-consensus-18")];
+
+/// The data and the truths.
+struct Sachs {
+    table: Table,
+    truths: Vec<Graph>,
+}
+
+impl Sachs {
+    fn load(every: usize) -> Result<Self> {
+        // As the authors' code does: logarithms, less the means of columns, divided by one standard deviation.
+        let log = [ALL.to_string()];
+        let choice = NodeChoice { include: &[], exclude: &[], log: &log, scale: Scale::Table };
+        let Table { names, columns } = Nodes::load("builtin:sachs", &choice)?.table;
+        let columns = columns.iter().map(|column| column.iter().step_by(every).copied().collect()).collect();
+        let truths = TRUTHS.iter().map(|(_, file)| Ok(read_edges(file, &names)?.graph)).collect::<Result<_>>()?;
+        Ok(Self { table: Table { names, columns }, truths })
+    }
+
+    fn rows(&self) -> usize {
+        self.table.columns.first().map_or(0, Vec::len)
+    }
+
+    fn truths(&self) -> Vec<&Graph> {
+        self.truths.iter().collect()
+    }
+
+    fn score(&self, answers: &[Answer]) -> Result<Vec<Scored>> {
+        answers.iter().map(|answer| Scored::new(answer, &self.truths())).collect()
+    }
+}
+
+pub(super) fn run(args: &Table1Args, talk: &dyn Fn(&str)) -> Result<()> {
+    let settings = Settings::new(args);
+    let folder = args.common.out.clone().unwrap_or_else(|| PathBuf::from("paper-table1"));
+    let results = Results::<Finished<Case>>::open(&folder, &settings)?;
+    let lanes = args.peers.start(threads(args.common.threads), &results, talk)?;
+    let sachs = Sachs::load(settings.every)?;
+    let with_penalty = |noise| settings.penalties.iter().map(move |&penalty| Case::Vti { noise, penalty });
+    let mut cases = vec![Case::Trivial];
+    cases.extend(settings.noises.into_iter().flat_map(with_penalty));
+    let peers = if lanes.is_some() { vec![Case::Dagma, Case::Dibs] } else { Vec::new() };
+    let mut journal = Journal::new(results, &[&cases[..], &peers].concat(), args.common.threads, talk)?;
+    if !journal.is_done(&Case::Trivial) {
+        journal.add(Finished::own(Case::Trivial, trivial_rows(&sachs)?, 0.0, None))?;
+    }
+    for noise in settings.noises {
+        sweep(&mut journal, &settings, &sachs, noise)?;
+    }
+    if let Some(lanes) = lanes {
+        let jobs = peers.into_iter().map(|case| asked(&settings, &sachs, case)).collect();
+        journal.ask(lanes, jobs, |_, answers| sachs.score(answers))?;
+    }
+    let Journal { session, results } = journal;
+    let fits = &results.finished;
+    let cells = |case: &Case, truth: usize| format!("{},{}", TRUTHS[truth].0, case.cells());
+    results.write("fits.csv", &table("truth,noise,edge_penalty", fits, cells))?;
+    results.write("summary.md", &summary::page(fits, &settings, &sachs))?;
+    session.say(&format!("tables are in {}", results.folder().display()));
+    Ok(())
+}
+
+/// The empty graph, the prior without a penalty, and random orders with as many edges as a truth.
+fn trivial_rows(sachs: &Sachs) -> Result<Vec<Scored>> {
+    let nodes = sachs.table.names.len();
+    let settings = DagSettings::default();
+    let prior = StructurePrior::new(settings.prior, 0.0, settings.rules.compile(nodes)?)?;
+    let edges = prior.edge_probabilities();
+    let first = sachs.truths.first().context("there is a truth")?;
+    let density = first.edge_count() as f64 / (nodes * (nodes - 1) / 2) as f64;
+    trivial(&sachs.truths(), edges.as_deref(), density)
+}
+
+/// All penalties with one noise that are not done; what is found out about single nodes does not depend on the penalty.
+fn sweep(journal: &mut Journal<'_, Case>, settings: &Settings, sachs: &Sachs, noise: Noise) -> Result<()> {
+    let mut dag = Dag::new(sachs.table.clone(), DagSettings { noise, ..settings.assumed.clone() })?;
+    for &penalty in &settings.penalties {
+        let case = Case::Vti { noise, penalty };
+        if journal.is_done(&case) {
+            continue;
+        }
+        dag = dag.with_prior(settings.assumed.prior, penalty)?;
+        let engine = &journal.session.engine;
+        let (answers, facts) = learn(engine, &dag, &settings.family, &settings.train, settings.check_draws)?;
+        journal.add(Finished::own(case, sachs.score(&answers)?, facts.seconds, facts.khat))?;
+    }
+    Ok(())
+}
+
+/// What a peer is to do.
+fn asked<'a>(settings: &'a Settings, sachs: &'a Sachs, case: Case) -> Asked<'a, Case> {
+    Asked {
+        case,
+        job: if case == Case::Dagma { Job::Dagma(&settings.dagma) } else { Job::Dibs(&settings.dibs) },
+        table: &sachs.table,
+        rows: sachs.rows(),
+        seed: settings.seed,
+    }
+}

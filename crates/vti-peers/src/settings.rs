@@ -1,0 +1,98 @@
+//! How the peers are run; the names are those of their packages.
+
+use serde::Serialize;
+
+/// Settings of DAGMA with networks. The default: those of the package, with the paper's sweep of λ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DagmaSettings {
+    /// Penalties of the weights' size, one answer for each.
+    pub lambdas: Vec<f64>,
+    /// Hidden units of each node.
+    pub hidden: usize,
+    /// Steps of each but the last of its four problems.
+    pub warm_iter: usize,
+    /// Steps of the last.
+    pub max_iter: usize,
+    /// Learning rate.
+    pub lr: f64,
+    /// Steps after which it looks whether to go on.
+    pub checkpoint: usize,
+}
+
+impl Default for DagmaSettings {
+    fn default() -> Self {
+        let lambdas = (0..10).map(|k| 10f64.powf(-3.0 + f64::from(k) / 3.0)).collect();
+        Self { lambdas, hidden: 10, warm_iter: 50_000, max_iter: 80_000, lr: 2e-4, checkpoint: 1000 }
+    }
+}
+
+impl DagmaSettings {
+    /// Seconds instead of many minutes a λ: larger steps, and fewer of them.
+    pub fn short() -> Self {
+        Self { warm_iter: 1000, max_iter: 1600, lr: 5e-3, checkpoint: 200, ..Self::default() }
+    }
+}
+
+/// Settings of DiBS and DiBS+, which share one run. The default: those of the package, with the particles, steps and model of
+/// the paper.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DibsSettings {
+    /// Hidden units of each node.
+    pub hidden: usize,
+    /// Whether they have biases.
+    pub bias: bool,
+    /// σ², the same for every node.
+    pub noise_variance: f64,
+    /// Prior standard deviation of weights.
+    pub weight_scale: f64,
+    /// Prior probability of an edge between two nodes, in either direction.
+    pub edge_probability: f64,
+    /// Graphs that are moved.
+    pub particles: usize,
+    /// How often.
+    pub steps: usize,
+    /// How far.
+    pub stepsize: f64,
+    /// How fast graphs become sharp.
+    pub alpha_linear: f64,
+    /// How fast cycles are penalised.
+    pub beta_linear: f64,
+    /// Draws of each estimate of a gradient.
+    pub n_grad_mc_samples: usize,
+    /// Draws of each estimate of what cycles cost.
+    pub n_acyclicity_mc_samples: usize,
+}
+
+impl Default for DibsSettings {
+    fn default() -> Self {
+        Self {
+            hidden: 10,
+            bias: false,
+            noise_variance: 1.0,
+            weight_scale: 1.0,
+            edge_probability: 0.5,
+            particles: 10,
+            steps: 5000,
+            stepsize: 0.005,
+            alpha_linear: 0.05,
+            beta_linear: 1.0,
+            n_grad_mc_samples: 128,
+            n_acyclicity_mc_samples: 32,
+        }
+    }
+}
+
+impl DibsSettings {
+    /// Seconds instead of many minutes: a fifth of the steps, each four times as long, annealed to the same end, with fewer
+    /// draws a gradient.
+    pub fn short() -> Self {
+        Self {
+            steps: 1000,
+            stepsize: 0.02,
+            alpha_linear: 0.25,
+            beta_linear: 5.0,
+            n_grad_mc_samples: 2,
+            ..Self::default()
+        }
+    }
+}
