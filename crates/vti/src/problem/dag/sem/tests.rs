@@ -79,33 +79,94 @@ fn naive(problem: &Dag, word: &[u16], theta: &HashMap<String, f64>) -> f64 {
 }
 
 #[test]
-fn densities_and_gradients_are_those_of_the_formula() {
-    for (sem, noise) in SEMS.into_iter().flat_map(|sem| NOISES.map(|noise| (sem, noise))) {
-        let problem = dag(4, 40, DagSettings { sem, noise, weight_scale: 1.3, ..DagSettings::default() });
-        // Single precision in the kernel, double elsewhere.
-        let tolerance = if matches!(sem, Sem::Linear {}) { 1e-7 } else { 1e-4 };
+fn linear_densities_and_gradients_are_those_of_the_formula() {
+    for noise in NOISES {
+        let problem = dag(4, 40, DagSettings { sem: SEMS[0], noise, weight_scale: 1.3, ..DagSettings::default() });
         for (seed, word) in words(&problem).into_iter().enumerate().step_by(97) {
             let names = active_names(&problem, &word);
             let theta = parameters(&names, seed as u64);
-            let at =
-                |theta: &[f64]| naive(&problem, &word, &names.iter().cloned().zip(theta.iter().copied()).collect());
+            let at = |theta: &[f64]| naive(&problem, &word, &named(&names, theta));
             let mut gradient = vec![0.0; theta.len()];
             let found = Problem::log_density(&problem, &word, &theta, &mut gradient).unwrap();
             let expected = at(&theta);
-            assert!((found - expected).abs() < tolerance * expected.abs(), "{sem:?} {noise:?}: {found} {expected}");
+            assert!((found - expected).abs() < 1e-9 * expected.abs(), "{noise:?}: {found} {expected}");
             for (place, &found) in gradient.iter().enumerate() {
-                let moved = |step: f64| {
-                    let mut theta = theta.clone();
-                    theta[place] += step;
-                    at(&theta)
-                };
-                // A corner of a rectifier inside the step spoils a difference; a shorter one then tells.
-                let agrees = [1e-5, 1e-7].into_iter().any(|step| {
-                    let numeric = (moved(step) - moved(-step)) / (2.0 * step);
-                    (found - numeric).abs() < 10.0 * tolerance * (1.0 + numeric.abs()) + 1e-12 * expected.abs() / step
-                });
-                let numeric = (moved(1e-5) - moved(-1e-5)) / 2e-5;
-                assert!(agrees, "{sem:?} {noise:?}: {} of {word:?}: {found} {numeric}", names[place]);
+                let numeric = difference(&theta, place, 1e-5, at);
+                assert!((found - numeric).abs() < 1e-6 * (1.0 + numeric.abs()), "{}: {found} {numeric}", names[place]);
+            }
+        }
+    }
+}
+
+/// A central difference.
+fn difference(theta: &[f64], place: usize, step: f64, at: impl Fn(&[f64]) -> f64) -> f64 {
+    let moved = |by: f64| {
+        let mut theta = theta.to_vec();
+        theta[place] += by;
+        at(&theta)
+    };
+    (moved(step) - moved(-step)) / (2.0 * step)
+}
+
+fn named(names: &[String], theta: &[f64]) -> HashMap<String, f64> {
+    names.iter().cloned().zip(theta.iter().copied()).collect()
+}
+
+/// θ with two hidden units of a node in each other's place.
+fn swapped(names: &[String], theta: &[f64], node: &str, units: (usize, usize)) -> Vec<f64> {
+    let place = |name: &str| names.iter().position(|other| other == name).unwrap();
+    let of = |name: &str| {
+        let (own, unit) = name.rsplit_once('.').filter(|(own, _)| !own.starts_with("sigma"))?;
+        let ends_here =
+            own.ends_with(&format!("→{node}")) || own == format!("w2.{node}") || own == format!("b1.{node}");
+        Some((own.to_string(), unit.parse::<usize>().ok()?)).filter(|_| ends_here)
+    };
+    let from = |name: &String| match of(name) {
+        Some((own, unit)) if unit == units.0 => place(&format!("{own}.{}", units.1)),
+        Some((own, unit)) if unit == units.1 => place(&format!("{own}.{}", units.0)),
+        _ => place(name),
+    };
+    names.iter().map(|name| theta[from(name)]).collect()
+}
+
+#[test]
+fn arrangements_of_hidden_units_share_the_density_of_the_formula() {
+    // Two units, and one node with parents: two arrangements, whose mean is the density.
+    for (bias, noise) in [false, true].into_iter().flat_map(|bias| NOISES.map(|noise| (bias, noise))) {
+        let sem = Sem::Mlp { hidden: 2, bias };
+        let problem = dag(3, 40, DagSettings { sem, noise, weight_scale: 1.3, ..DagSettings::default() });
+        // Orders x1, x2, x3 and x3, x1, x2; edges from the first two to the last.
+        for (seed, (word, node)) in
+            [([0, 0, 0, 1, 1], "x3"), ([2, 0, 0, 1, 1], "x2"), ([2, 0, 0, 1, 0], "x2")].iter().enumerate()
+        {
+            let names = active_names(&problem, word);
+            let theta = parameters(&names, seed as u64);
+            let at = |theta: &[f64]| Problem::log_density(&problem, word, theta, &mut vec![0.0; theta.len()]).unwrap();
+            let other = swapped(&names, &theta, node, (1, 2));
+            assert_ne!(other, theta);
+            let found = crate::stats::log_sum_exp(&[at(&theta), at(&other)]) - 2f64.ln();
+            let expected = naive(&problem, word, &named(&names, &theta));
+            // The kernel is in single precision.
+            assert!((found - expected).abs() < 1e-4 * expected.abs(), "{sem:?} {noise:?}: {found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn gradients_of_non_linear_densities_are_their_slopes() {
+    for (sem, noise) in SEMS[1..].iter().flat_map(|&sem| NOISES.map(|noise| (sem, noise))) {
+        let problem = dag(3, 12, DagSettings { sem, noise, ..DagSettings::default() });
+        for (seed, word) in words(&problem).into_iter().enumerate().step_by(7) {
+            let names = active_names(&problem, &word);
+            let theta = parameters(&names, seed as u64);
+            let at = |theta: &[f64]| Problem::log_density(&problem, &word, theta, &mut vec![0.0; theta.len()]).unwrap();
+            let mut gradient = vec![0.0; theta.len()];
+            Problem::log_density(&problem, &word, &theta, &mut gradient).unwrap();
+            for (place, &found) in gradient.iter().enumerate() {
+                // Corners of rectifiers spoil long differences, single precision spoils short ones; one of them tells.
+                let numeric = [1e-2, 3e-3, 1e-3].map(|step| difference(&theta, place, step, at));
+                let agrees = numeric.iter().any(|numeric| (found - numeric).abs() < 0.02 * (1.0 + numeric.abs()));
+                assert!(agrees, "{sem:?} {noise:?}: {} of {word:?}: {found} {numeric:?}", names[place]);
             }
         }
     }
