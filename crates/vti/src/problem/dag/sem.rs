@@ -18,6 +18,7 @@ use crate::space::{Blocks, Dags, ModelSpace, NodeParameters, SpaceError};
 ///
 /// Parameters of a node, in order: σ_j (unknown noise only); where it has a parent, for [`Sem::Mlp`], hidden biases, output
 /// weights and output bias; and for each parent, ascending, its weight or its column of W¹. A node without parents has mean 0.
+/// Hidden units can change places without any change of f_j: of all arrangements one is inferred, with their density together.
 ///
 /// ```
 /// use vti::problem::Problem;
