@@ -299,3 +299,7 @@ impl Factors for Dag {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
