@@ -8,7 +8,7 @@ use vti::random::{Purpose, Stream};
 
 use crate::Options;
 use crate::peak;
-use crate::peer::Peer;
+use crate::peer::{Peer, pause};
 use crate::report::{Line, Report};
 use crate::timing::{fastest, milliseconds, seconds};
 use crate::words::{self, Words};
@@ -172,15 +172,10 @@ impl Running {
     }
 }
 
-/// Waits until the peer's threads, which spin for a while after their work, have gone to sleep.
-fn pause() {
-    std::thread::sleep(std::time::Duration::from_millis(300));
-}
-
 /// Runs everything, interleaving ours and the peer's.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut peer = match &options.peer_python {
-        Some(python) => Some(Peer::start(python, options.threads)?),
+        Some(python) => Some(Peer::start(python, "flow.py", options.threads)?),
         None => None,
     };
     let limit = peak::gflops(options.threads, if options.quick { 0.3 } else { 1.0 });

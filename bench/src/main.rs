@@ -8,6 +8,7 @@ mod peer;
 mod quality;
 mod report;
 mod scored;
+mod sem;
 mod timing;
 mod words;
 
@@ -29,6 +30,8 @@ enum Command {
     Flow(Options),
     /// What a step of each distribution over models costs as the number of models grows
     Models(Options),
+    /// Likelihoods of non-linear structural equations against PyTorch on the same cores
+    Sem(Options),
     /// Gradient variances and losses behind the default estimators, inputs and optimisers
     Estimators(Options),
     /// How good answers are with default settings, and what they cost
@@ -69,6 +72,7 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Flow(options) => flow::run(&options),
         Command::Models(options) => models::run(&options),
+        Command::Sem(options) => sem::run(&options),
         Command::Estimators(options) => estimators::run(&options),
         Command::Quality(options) => quality::run(&options),
     }

@@ -6,8 +6,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The peer's script, part of this repository.
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peer/flow.py");
+/// Where the peers' scripts are, part of this repository.
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peer");
+
+/// Waits until the peer's threads, which spin for a while after their work, have gone to sleep.
+pub(crate) fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(300));
+}
 
 /// A running peer.
 pub(crate) struct Peer {
@@ -19,9 +24,9 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn start(python: &Path, threads: usize) -> Result<Self> {
+    pub(crate) fn start(python: &Path, script: &str, threads: usize) -> Result<Self> {
         let mut child = Command::new(python)
-            .args([SCRIPT, "--threads", &threads.to_string(), "serve"])
+            .args([&format!("{SCRIPTS}/{script}"), "--threads", &threads.to_string(), "serve"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -124,7 +124,7 @@ fn bench(name: &str, no_peer: bool, save: bool, options: &[String]) -> Result<()
 /// measured against ours.
 fn peer_python(name: &str) -> Result<Option<PathBuf>> {
     let environment = match name {
-        "flow" => python("peer", "bench/peer/requirements.txt"),
+        "flow" | "sem" => python("peer", "bench/peer/requirements.txt"),
         "quality" => python("graphs", "bench/peer/graphs-requirements.txt"),
         _ => return Ok(None),
     };

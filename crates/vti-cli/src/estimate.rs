@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vti::engine::Engine;
-use vti::family::{FrameSettings, Structure};
+use vti::family::{FamilySettings, FrameSettings, Structure};
 use vti::models::ModelsSettings;
 use vti::problem::Problem;
 use vti::space::ModelSpace;
@@ -94,16 +94,25 @@ fn memory<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q:
 /// Numbers of models' frames that a family keeps at most, besides those of a batch.
 const FRAME_NUMBERS: f64 = (1 << 24) as f64;
 
-/// Bytes of the frames of models met: a location and a triangle for each.
+/// Bytes of the frames of models met, or of blocks with their keys: a location and a triangle for each.
 fn frames<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, E>) -> f64 {
     if trainer.family().settings().frame == FrameSettings::Unit {
         return 0.0;
     }
     let TrainSettings { batch, steps, .. } = trainer.settings();
+    let (space, FamilySettings { models, structure, .. }) = (session.problem().space(), trainer.family().settings());
     let dim = session.question.usual_dim();
     let numbers = dim * (dim + 3.0) / 2.0;
     let (rows, steps) = (*batch as f64, *steps as f64);
-    let met = session.problem().space().log_count().exp().min(rows * steps);
+    let keys = match (space.blocks(), models) {
+        (Some(blocks), ModelsSettings::Modular(modular)) if *structure == Structure::Blocks => {
+            // A key is a set of the other blocks.
+            let sets = 2f64.powi(blocks.count() as i32 - 1).min(modular.most_sets as f64);
+            blocks.count() as f64 * sets
+        }
+        _ => space.log_count().exp(),
+    };
+    let met = keys.min(rows * steps);
     8.0 * (met * numbers).min(FRAME_NUMBERS + rows * numbers)
 }
 

@@ -5,8 +5,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use vti::graph::{Graph, GraphError};
 use vti::random::{Purpose, Stream};
-use vti::space::{Catalogue, Dags, Model, ModelSpace, OneOf, Product, Restricted, SpaceError, Subsets};
+use vti::space::{
+    Catalogue, Dags, EdgeRules, Model, ModelSpace, NodeParameters, OneOf, Product, Restricted, RulesError, SpaceError,
+    Subsets,
+};
 
 /// Spaces of at most some thousand words, one of each kind and shape.
 fn spaces() -> Vec<(&'static str, Box<dyn ModelSpace>)> {
@@ -253,13 +257,139 @@ fn a_graph_is_encoded_exactly_if_it_is_acyclic() {
 #[test]
 fn edges_own_blocks_of_coordinates_and_a_feature() {
     let space = Dags::new(3, 2).unwrap().with_names(["a", "b", "c"].map(String::from).to_vec()).unwrap();
-    // Order c, a, b; edges c → a and a → b. Pairs: ab, ac, ba, bc, ca, cb.
+    // Order c, a, b; edges c → a and a → b.
     let word = [2, 0, 1, 0, 1];
     assert_eq!(space.order(&word), [2, 0, 1]);
     assert_eq!(space.label(&word), "a→b, c→a");
-    let on = [true, false, false, false, true, false];
+    // Coordinates by where edges end: ba, ca; ab, cb; ac, bc.
+    let on = [false, true, true, false, false, false];
     assert_eq!(active(&space, &word), on.iter().flat_map(|&on| [on; 2]).collect::<Vec<_>>());
-    assert_eq!(features(&space, &word), on.map(|on| if on { 1.0 } else { -1.0 }));
+    // Features by where they start: ab, ac; ba, bc; ca, cb.
+    assert_eq!(features(&space, &word), [1.0, -1.0, -1.0, -1.0, 1.0, -1.0]);
+}
+
+/// All words of a space of graphs.
+fn all_words(space: &Dags) -> Vec<Model> {
+    let catalogue = Catalogue::new(space, 1 << 20).unwrap();
+    (0..catalogue.len()).map(|index| catalogue.model(index).unwrap()).collect()
+}
+
+#[test]
+fn blocks_of_graphs_are_their_nodes() {
+    let shapes = [(0, 0, 2), (1, 0, 1), (1, 3, 2), (2, 1, 0)];
+    for (nodes, (always, with_parents, per_edge)) in [3, 4].into_iter().flat_map(|n| shapes.map(|shape| (n, shape))) {
+        let space = Dags::with_parameters(nodes, NodeParameters { always, with_parents, per_edge }).unwrap();
+        let blocks = space.blocks().unwrap();
+        assert_eq!((blocks.count(), blocks.count() * blocks.width()), (nodes, space.max_dim()));
+        let (mut keys, mut adjacency) = (vec![9; nodes], vec![false; nodes * nodes]);
+        let mut mask = vec![true; blocks.width()];
+        let mut contexts: HashSet<(usize, u64)> = HashSet::new();
+        let mut seen: HashSet<Vec<u64>> = HashSet::new();
+        for word in all_words(&space) {
+            blocks.keys(&word, &mut keys);
+            space.adjacency(&word, &mut adjacency);
+            let mut together = Vec::new();
+            for (node, &key) in keys.iter().enumerate() {
+                let column =
+                    (0..nodes).filter(|from| adjacency[from * nodes + node]).fold(0, |key, from| key | 1 << from);
+                assert_eq!(key, column, "{word}: node {node}");
+                blocks.mark_block(node, key, &mut mask);
+                together.extend_from_slice(&mask);
+                let mut features = vec![f64::NAN; blocks.block_feature_count()];
+                blocks.block_features(node, key, &mut features);
+                contexts.insert((node, key));
+                seen.insert(features.iter().map(|x| x.to_bits()).collect());
+            }
+            assert_eq!(together, active(&space, &word), "{word}");
+        }
+        // A node has any set of the others as its parents, and features tell all of them apart.
+        assert_eq!((contexts.len(), seen.len()), (nodes << (nodes - 1), nodes << (nodes - 1)));
+    }
+}
+
+#[test]
+fn orders_and_parents_make_their_word_again() {
+    for nodes in 2..=4 {
+        let space = Dags::new(nodes, 1).unwrap();
+        let mut parents = vec![0; nodes];
+        for word in all_words(&space) {
+            space.parents(&word, &mut parents);
+            let mut again = vec![u16::MAX; word.len()];
+            space.write_word(&space.order(&word), &parents, &mut again);
+            assert_eq!(again, word[..]);
+        }
+    }
+}
+
+/// Rules for 4 nodes: required and forbidden edges, and the most parents.
+fn some_rules() -> Vec<(Vec<(usize, usize)>, Vec<(usize, usize)>, usize)> {
+    vec![
+        (vec![(0, 1)], vec![], 3),
+        (vec![(3, 0), (0, 2), (2, 1)], vec![], 3),
+        (vec![], vec![(0, 1), (2, 1), (1, 3)], 3),
+        (vec![], vec![], 1),
+        (vec![], vec![], 0),
+        // Tiers: node 2 before 0 and 3.
+        (vec![], vec![(0, 2), (3, 2)], 3),
+        (vec![(0, 3), (1, 3)], vec![(2, 0)], 2),
+        (vec![(1, 2)], vec![(3, 1), (0, 1), (2, 1)], 1),
+        (vec![(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], vec![], 3),
+    ]
+}
+
+#[test]
+fn rules_let_exactly_the_graphs_through_that_keep_them() {
+    let free = Dags::new(4, 1).unwrap();
+    let words = all_words(&free);
+    for (required, forbidden, max_parents) in some_rules() {
+        let allowed: Vec<(usize, usize)> =
+            Graph::complete(4).unwrap().edges().filter(|edge| !forbidden.contains(edge)).collect();
+        let graph = |edges: &[(usize, usize)]| Graph::from_edges(4, edges).unwrap();
+        let rules = EdgeRules::new(graph(&required), graph(&allowed), max_parents).unwrap();
+        let space = free.clone().with_rules(rules.clone()).unwrap();
+        assert!(space.is_constrained());
+        let mut adjacency = [false; 16];
+        let mut keeps = |word: &[u16]| {
+            free.adjacency(word, &mut adjacency);
+            let parents = |to: usize| (0..4).filter(|from| adjacency[from * 4 + to]).count();
+            required.iter().all(|(from, to)| adjacency[from * 4 + to])
+                && !forbidden.iter().any(|(from, to)| adjacency[from * 4 + to])
+                && (0..4).all(|to| parents(to) <= max_parents)
+        };
+        let kept: Vec<&Model> = words.iter().filter(|word| keeps(word)).collect();
+        assert!(!kept.is_empty());
+        for word in &words {
+            assert_eq!(space.is_allowed(word), kept.binary_search(&word).is_ok(), "{required:?} {forbidden:?}: {word}");
+            let mut parents = vec![0; 4];
+            free.parents(word, &mut parents);
+            assert_eq!(rules.allow(&Graph::from_parents(parents).unwrap()), kept.binary_search(&word).is_ok());
+        }
+        // Listing the words goes along allowed symbols only, and would meet a dead end.
+        assert_eq!(all_words(&space).iter().collect::<Vec<_>>(), kept);
+        for word in kept {
+            let mut canonical = word.to_vec();
+            space.canonical(&mut canonical);
+            assert!(space.is_allowed(&canonical), "{word}");
+        }
+    }
+}
+
+#[test]
+fn rules_that_contradict_themselves_are_refused() {
+    let graph = |edges: &[(usize, usize)]| Graph::from_edges(3, edges).unwrap();
+    let all = || Graph::complete(3).unwrap();
+    let refused = |required: Graph, allowed: Graph, most: usize| EdgeRules::new(required, allowed, most).unwrap_err();
+    assert_eq!(refused(graph(&[(0, 1)]), graph(&[(1, 0)]), 2), RulesError::RequiredAndForbidden { from: 0, to: 1 });
+    assert!(matches!(refused(graph(&[(0, 1), (1, 0)]), all(), 2), RulesError::RequiredCycle { node: 0 | 1 }));
+    let many = RulesError::TooManyRequired { node: 1, required: 2, most: 1 };
+    assert_eq!(refused(graph(&[(0, 1), (2, 1)]), all(), 1), many);
+    let other = Graph::complete(4).unwrap();
+    assert_eq!(refused(graph(&[]), other, 3), RulesError::Nodes { required: 3, allowed: 4 });
+    assert_eq!(EdgeRules::none(65).unwrap_err(), RulesError::Graph(GraphError::TooManyNodes { nodes: 65, most: 64 }));
+    let error = Dags::new(4, 1).unwrap().with_rules(EdgeRules::none(3).unwrap()).unwrap_err();
+    assert_eq!(error, SpaceError::Rules { found: 3, nodes: 4 });
+    // Rules that ask nothing are none.
+    assert!(Dags::new(4, 1).unwrap().with_rules(EdgeRules::none(4).unwrap()).unwrap().rules().is_none());
 }
 
 #[test]

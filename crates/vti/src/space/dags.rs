@@ -81,8 +81,10 @@ impl Dags {
 
     /// Only graphs that keep the rules, which must be for as many nodes.
     pub fn with_rules(mut self, rules: EdgeRules) -> Result<Self, SpaceError> {
-        rules.check(&self.names)?;
-        self.rules = (!rules.allow_all()).then_some(rules);
+        if rules.nodes() != self.nodes {
+            return Err(SpaceError::Rules { found: rules.nodes(), nodes: self.nodes });
+        }
+        self.rules = (!rules.is_free()).then_some(rules);
         Ok(self)
     }
 
@@ -278,7 +280,7 @@ impl ModelSpace for Dags {
     fn allow(&self, prefix: &[u16], allowed: &mut [bool]) {
         allowed.fill(true);
         if let Some(rules) = &self.rules {
-            rules.allow(self, prefix, allowed);
+            rules.allow_next(self, prefix, allowed);
         }
     }
 

@@ -37,21 +37,13 @@ pub enum SpaceError {
         /// The coordinate.
         coordinate: u32,
     },
-    /// Rules for another number of nodes, or for more than 64.
-    #[error("rules for {found} nodes, but there are {nodes}; rules are for at most 64")]
+    /// Rules for another number of nodes.
+    #[error("rules for {found} nodes, but there are {nodes}")]
     Rules {
         /// Nodes of the rules.
         found: usize,
         /// Nodes of the graphs.
         nodes: usize,
-    },
-    /// Rules that no graph keeps.
-    #[error("no set of parents of `{name}` keeps the rules")]
-    Contradiction {
-        /// Which node.
-        node: usize,
-        /// Its name.
-        name: String,
     },
     /// More or fewer names than things to name.
     #[error("{found} names for {expected} things")]

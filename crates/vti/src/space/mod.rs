@@ -25,7 +25,7 @@ mod words;
 pub use blocks::Blocks;
 pub use catalogue::Catalogue;
 pub use dags::{Dags, NodeParameters};
-pub use edge_rules::EdgeRules;
+pub use edge_rules::{EdgeRules, RulesError};
 pub use error::SpaceError;
 pub use model::Model;
 pub use one_of::OneOf;

@@ -442,3 +442,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         StepReport { step, seconds, elbo, elbo_se, entropy, rate, gradient_norm, models, dropped }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

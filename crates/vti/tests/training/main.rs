@@ -4,6 +4,7 @@
 
 mod durability;
 mod endings;
+mod graphs;
 mod losses;
 
 use std::path::PathBuf;

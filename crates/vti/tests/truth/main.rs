@@ -5,6 +5,7 @@
 mod biased;
 mod constrained;
 mod gaussians;
+mod graphs;
 mod problems;
 mod shapes;
 mod surrogate;

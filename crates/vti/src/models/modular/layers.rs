@@ -11,9 +11,10 @@
 //!
 //! and the sum over all graphs is that of F over the last layers. There are 4ⁿ terms. Everything is kept as logarithms.
 
-use super::orders::{Scores, log_add, members, subset_sums, superset_sums, without};
+use super::orders::{Scores, log_add, subset_sums, superset_sums, without};
 use super::table::NodeTable;
 use crate::engine::Engine;
+use crate::graph::nodes_of;
 use crate::random::Stream;
 
 /// The most nodes.
@@ -45,7 +46,7 @@ fn subsets(set: u64) -> impl Iterator<Item = u64> {
 
 /// The rank of a subset among all subsets of a set.
 fn rank(subset: u64, set: u64) -> usize {
-    members(set).enumerate().fold(0, |rank, (place, node)| rank | ((subset >> node & 1) as usize) << place)
+    nodes_of(set).enumerate().fold(0, |rank, (place, node)| rank | ((subset >> node & 1) as usize) << place)
 }
 
 impl LayerSums {
@@ -77,7 +78,7 @@ impl LayerSums {
     fn for_each_next(&self, set: u64, layer: u64, mut visit: impl FnMut(u64, f64)) {
         let left = self.all() & !set;
         let mut single = [f64::NEG_INFINITY; MOST_NODES];
-        for node in members(left) {
+        for node in nodes_of(left) {
             single[node] = if set == 0 { self.local[node][0] } else { self.next(node, set, layer) };
         }
         // By rank: a layer is one with its lowest node less, and that node.
@@ -125,12 +126,12 @@ impl LayerSums {
             let before = set & !layer;
             let previous = (before != 0).then(|| {
                 let weight = |previous: u64| {
-                    let nodes = members(layer).map(|node| self.next(node, before, previous));
+                    let nodes = nodes_of(layer).map(|node| self.next(node, before, previous));
                     self.sums[self.place(before, previous)] + nodes.sum::<f64>()
                 };
                 pick(stream, subsets(before).map(|previous| (previous, weight(previous))))
             });
-            for node in members(layer) {
+            for node in nodes_of(layer) {
                 let index = match previous {
                     None => tables[node].index(0).unwrap_or(0),
                     Some(previous) => tables[node].draw(stream, self.next(node, before, previous), |parents| {
@@ -173,10 +174,10 @@ impl LayerSums {
                 self.for_each_next(set, layer, |next, log| {
                     let log = log + after[self.place(set | next, next)];
                     sum = log_add(sum, log);
-                    members(next).for_each(|node| through[node] = log_add(through[node], log));
+                    nodes_of(next).for_each(|node| through[node] = log_add(through[node], log));
                 });
                 after[self.place(set, layer)] = sum;
-                for node in members(self.all() & !set) {
+                for node in nodes_of(self.all() & !set) {
                     let log = here + through[node] - self.next(node, set, layer);
                     if log > f64::NEG_INFINITY {
                         let (with, less) = (&mut with[node], &mut less[node]);
@@ -189,7 +190,7 @@ impl LayerSums {
         }
         self.for_each_next(0, 0, |next, log| {
             let log = log + after[self.place(next, next)];
-            members(next).for_each(|node| roots[node] = log_add(roots[node], log));
+            nodes_of(next).for_each(|node| roots[node] = log_add(roots[node], log));
         });
         let mut found: Vec<_> = with.into_iter().zip(less).map(|sums| (sums, Vec::new())).collect();
         engine.for_each_lane(&mut found, |node, ((with, less), found)| {
@@ -236,21 +237,21 @@ pub(super) fn draw_order(stream: &mut Stream, parents: &[u64], order: &mut [u16]
     let nodes = parents.len();
     let mut children = vec![0u64; nodes];
     for (node, &set) in parents.iter().enumerate() {
-        members(set).for_each(|parent| children[parent] |= 1 << node);
+        nodes_of(set).for_each(|parent| children[parent] |= 1 << node);
     }
     // Orders of each set that has with a node all its parents; a set ends with a node that has no children in it.
     let mut counts = vec![0.0; 1 << nodes];
     counts[0] = 1.0;
     for set in 1..1u64 << nodes {
-        if members(set).all(|node| parents[node] & !set == 0) {
-            let ends = members(set).filter(|&node| children[node] & set == 0);
+        if nodes_of(set).all(|node| parents[node] & !set == 0) {
+            let ends = nodes_of(set).filter(|&node| children[node] & set == 0);
             counts[set as usize] = ends.map(|node| counts[(set & !(1 << node)) as usize]).sum();
         }
     }
     let mut set = (1u64 << nodes) - 1;
     let log_orders = f64::ln(counts[set as usize]);
     for place in order.iter_mut().rev() {
-        let ends = members(set).filter(|&node| children[node] & set == 0);
+        let ends = nodes_of(set).filter(|&node| children[node] & set == 0);
         let last = pick(stream, ends.map(|node| (node as u64, counts[(set & !(1 << node)) as usize].ln())));
         *place = last as u16;
         set &= !(1 << last);

@@ -28,7 +28,7 @@ use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, Progress, ScoredB
 use crate::engine::Engine;
 use crate::optimise::SettingError;
 use crate::problem::Factors;
-use crate::space::{Dags, ModelSpace};
+use crate::space::{Dags, EdgeRules, ModelSpace};
 use crate::state::{State, StateError};
 
 /// Settings of a [`Modular`].
@@ -75,6 +75,7 @@ impl ModularSettings {
 pub struct Modular<'a> {
     settings: ModularSettings,
     space: &'a Dags,
+    rules: EdgeRules,
     factors: &'a dyn Factors,
     /// One for each node; none before anything is asked.
     tables: Vec<NodeTable>,
@@ -92,7 +93,7 @@ impl std::fmt::Debug for Modular<'_> {
 impl<'a> Modular<'a> {
     /// Whether a problem's models are graphs of few enough nodes: 20, or 12 where graphs count rather than orders.
     pub fn suits(space: &dyn ModelSpace, factors: &dyn Factors) -> bool {
-        space.graphs().is_some_and(|graphs| graphs.nodes() <= Sums::most_nodes(factors.topology()))
+        space.graphs().is_some_and(|graphs| (2..=Sums::most_nodes(factors.topology())).contains(&graphs.nodes()))
     }
 
     /// Guesses are asked for when the first graph is.
@@ -104,19 +105,21 @@ impl<'a> Modular<'a> {
     ) -> Result<Self, ModelsError> {
         settings.check()?;
         let graphs = space.graphs().filter(|_| Self::suits(space, factors)).ok_or(ModelsError::NotModular)?;
+        let rules = graphs.rules().cloned().map_or_else(|| EdgeRules::none(graphs.nodes()), Ok);
+        let rules = rules.map_err(|_| ModelsError::NotModular)?;
         let sums = Sums::new(factors.topology(), graphs.nodes());
-        Ok(Self { settings: settings.clone(), space: graphs, factors, tables: Vec::new(), sums, waiting: 0 })
+        Ok(Self { settings: settings.clone(), space: graphs, rules, factors, tables: Vec::new(), sums, waiting: 0 })
     }
 
     /// Asks for the guesses, unless a state has been restored.
     fn ask<E: Engine>(&mut self, engine: &E, progress: &mut Progress<'_>) -> ControlFlow<()> {
         if self.tables.is_empty() {
-            let Self { settings, space, factors, .. } = self;
-            let nodes = space.nodes();
+            let Self { settings, rules, factors, .. } = self;
+            let nodes = rules.nodes();
             let mut tables = Vec::with_capacity(nodes);
             for node in 0..nodes {
                 progress(node, nodes)?;
-                tables.push(table::guess(engine, space, *factors, settings, node));
+                tables.push(table::guess(engine, rules, *factors, settings, node));
             }
             progress(nodes, nodes)?;
             self.tables = tables;
@@ -137,7 +140,6 @@ impl<'a> Modular<'a> {
         engine.for_each_lane(tables, |_, table| table.rank());
         let tables = &*tables;
         sums.update(engine, |node| Scores { sets: &tables[node].sets, logits: &tables[node].logits });
-        self.waiting = 0;
     }
 
     /// Log probabilities of words.
@@ -226,13 +228,17 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
     }
 
     fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
+        self.ensure(engine);
         let learned = self.learn(engine, batch);
         self.waiting += 1;
         let mut scale = 0.0;
         if learned && self.waiting >= self.sums.patience(self.space.nodes()) {
             let limit = batch.information_limit * self.waiting as f64;
+            self.waiting = 0;
             scale = self.approach(self.settings.beta, limit, Some(batch));
-            self.refresh(engine);
+            if scale > 0.0 {
+                self.refresh(engine);
+            }
         }
         ModelUpdate { gradient_norm: 0.0, scale }
     }
@@ -280,3 +286,7 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -11,6 +11,7 @@
 //! as logarithms: scores differ by thousands.
 
 use crate::engine::Engine;
+use crate::graph::nodes_of;
 use crate::random::Stream;
 
 /// The most nodes: there are 2ⁿ sets of them.
@@ -36,13 +37,7 @@ pub(super) struct OrderSums {
 pub(super) fn log_add(a: f64, b: f64) -> f64 {
     let (high, low) = if a > b { (a, b) } else { (b, a) };
     // Beyond this the smaller is lost in rounding.
-    if low < high - 40.0 {
-        high
-    } else if low == f64::NEG_INFINITY {
-        high
-    } else {
-        high + (low - high).exp().ln_1p()
-    }
+    if low < high - 40.0 || low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
 /// A set without the bit of `node`, higher bits moved down.
@@ -97,7 +92,7 @@ impl OrderSums {
         self.before[0] = 0.0;
         for set in 1..1u64 << self.nodes {
             let mut sum = f64::NEG_INFINITY;
-            for node in members(set) {
+            for node in nodes_of(set) {
                 sum = log_add(sum, self.last(set, node));
             }
             self.before[set as usize] = sum;
@@ -134,7 +129,7 @@ impl OrderSums {
         after[all as usize] = 0.0;
         for set in (0..all).rev() {
             let mut sum = f64::NEG_INFINITY;
-            for node in members(all & !set) {
+            for node in nodes_of(all & !set) {
                 sum = log_add(sum, self.local(node, set) + after[(set | 1 << node) as usize]);
             }
             after[set as usize] = sum;
@@ -161,7 +156,7 @@ impl OrderSums {
             let total = self.before[set as usize];
             let mut left = stream.uniform();
             let mut chosen = 0;
-            for node in members(set) {
+            for node in nodes_of(set) {
                 let share = (self.last(set, node) - total).exp();
                 // Rounding may leave a little at the end: the last possible node takes it.
                 if share > 0.0 {
@@ -176,14 +171,4 @@ impl OrderSums {
             set &= !(1 << chosen);
         }
     }
-}
-
-/// Members of a set, ascending.
-pub(super) fn members(set: u64) -> impl Iterator<Item = usize> {
-    let mut left = set;
-    std::iter::from_fn(move || {
-        let next = (left != 0).then(|| left.trailing_zeros() as usize)?;
-        left &= left - 1;
-        Some(next)
-    })
 }

@@ -1,8 +1,9 @@
 //! Scores of nodes and sets of parents, and the distribution over graphs that follows from them.
 
-use super::orders::{Scores, members};
+use super::orders::Scores;
 use super::sums::Sums;
 use crate::engine::Engine;
+use crate::graph::nodes_of;
 use crate::problem::Topology;
 
 /// A distribution over graphs that is a product over nodes: `q ∝ exp Σ_j s_j(π_j)`.
@@ -47,7 +48,7 @@ impl ParentScores {
         let mut edges = vec![0.0; count * count];
         for (to, (node, probabilities)) in self.nodes.iter().zip(&nodes).enumerate() {
             for (&set, probability) in node.sets.iter().zip(probabilities) {
-                members(set).for_each(|from| edges[from * count + to] += probability);
+                nodes_of(set).for_each(|from| edges[from * count + to] += probability);
             }
         }
         // Rounding may take a certain edge beyond 1.

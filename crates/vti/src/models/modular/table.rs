@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::orders::members;
 use super::{ModularSettings, NodeScores};
 use crate::engine::Engine;
+use crate::graph::nodes_of;
 use crate::models::surrogate::belief::Belief;
 use crate::models::surrogate::learner::Learner;
 use crate::problem::Factors;
 use crate::random::Stream;
-use crate::space::{Dags, EdgeRules};
+use crate::space::EdgeRules;
 use crate::state::{State, StateError};
 
 /// The sets of parents of a node.
@@ -26,9 +26,9 @@ pub(super) struct NodeTable {
 }
 
 impl NodeTable {
-    fn new(node: usize, factors: &dyn Factors, settings: &ModularSettings, guesses: Vec<(u64, f64)>) -> Self {
-        let mut guesses = guesses;
+    fn new(node: usize, factors: &dyn Factors, settings: &ModularSettings, mut guesses: Vec<(u64, f64)>) -> Self {
         guesses.sort_unstable_by_key(|&(set, _)| set);
+        fill_gaps(&mut guesses);
         let sets: Vec<u64> = guesses.iter().map(|&(set, _)| set).collect();
         let mean: Vec<f64> = guesses.iter().map(|&(_, guess)| guess).collect();
         let log_prior: Vec<f64> = sets.iter().map(|&set| factors.log_prior(node, set)).collect();
@@ -66,7 +66,10 @@ impl NodeTable {
     pub(super) fn approach(&mut self, beta: f64, share: f64) {
         for index in 0..self.logits.len() {
             let goal = self.goal(index, beta);
-            self.logits[index] += share * (goal - self.logits[index]);
+            // What the prior forbids stays forbidden.
+            if goal > f64::NEG_INFINITY {
+                self.logits[index] += share * (goal - self.logits[index]);
+            }
         }
     }
 
@@ -122,23 +125,29 @@ impl NodeTable {
     }
 }
 
+/// Where there is no guess, the worst of the others has to do: a set must not be lost for want of a guess.
+fn fill_gaps(guesses: &mut [(u64, f64)]) {
+    let finite = guesses.iter().map(|&(_, guess)| guess).filter(|guess| guess.is_finite());
+    let worst = finite.reduce(f64::min).unwrap_or(0.0);
+    guesses.iter_mut().filter(|(_, guess)| !guess.is_finite()).for_each(|(_, guess)| *guess = worst);
+}
+
 /// The table of a node, with the problem's guesses.
 pub(super) fn guess<E: Engine>(
     engine: &E,
-    space: &Dags,
+    rules: &EdgeRules,
     factors: &dyn Factors,
     settings: &ModularSettings,
     node: usize,
 ) -> NodeTable {
-    let free = EdgeRules::none(space.nodes());
-    let rules = space.rules().unwrap_or(&free);
     let ask = |sets: Vec<u64>| {
         let mut guesses: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
-        engine.for_each_lane(&mut guesses, |_, (set, guess)| *guess = factors.guess(node, *set));
+        engine.for_each_lane(&mut guesses, |_, (set, guess)| {
+            *guess = Some(factors.guess(node, *set)).filter(|guess| !guess.is_nan()).unwrap_or(f64::NEG_INFINITY);
+        });
         guesses
     };
-    let choices = (rules.allowed[node] & !rules.required[node]).count_ones();
-    let all = 1usize.checked_shl(choices).filter(|&count| count <= settings.most_sets);
+    let all = 1usize.checked_shl(rules.optional(node).count_ones()).filter(|&count| count <= settings.most_sets);
     let guesses = match all {
         Some(_) => ask(all_sets(rules, node)),
         None => search(rules, node, settings.beam, ask),
@@ -147,11 +156,11 @@ pub(super) fn guess<E: Engine>(
 }
 
 /// Every set of parents that the rules allow.
-fn all_sets(rules: &EdgeRules, node: usize) -> Vec<u64> {
-    let (required, optional) = (rules.required[node], rules.allowed[node] & !rules.required[node]);
+pub(super) fn all_sets(rules: &EdgeRules, node: usize) -> Vec<u64> {
+    let optional = rules.optional(node);
     let (mut sets, mut part) = (Vec::new(), 0u64);
     loop {
-        sets.push(required | part);
+        sets.push(rules.required(node) | part);
         // The next larger subset of the optional parents.
         part = part.wrapping_sub(optional) & optional;
         if part == 0 {
@@ -164,13 +173,18 @@ fn all_sets(rules: &EdgeRules, node: usize) -> Vec<u64> {
 
 /// Sets found by adding parents one by one to the best sets of each size, until no larger set is better than the best so far.
 /// All sets with one or two optional parents are among them.
-fn search(rules: &EdgeRules, node: usize, beam: usize, ask: impl Fn(Vec<u64>) -> Vec<(u64, f64)>) -> Vec<(u64, f64)> {
-    let optional = rules.allowed[node] & !rules.required[node];
-    let mut found = ask(vec![rules.required[node]]);
+pub(super) fn search(
+    rules: &EdgeRules,
+    node: usize,
+    beam: usize,
+    ask: impl Fn(Vec<u64>) -> Vec<(u64, f64)>,
+) -> Vec<(u64, f64)> {
+    let optional = rules.optional(node);
+    let mut found = ask(vec![rules.required(node)]);
     let mut last = found.clone();
     let mut best = found[0].1;
     for size in 1.. {
-        let larger = last.iter().flat_map(|&(set, _)| members(optional & !set).map(move |parent| set | 1 << parent));
+        let larger = last.iter().flat_map(|&(set, _)| nodes_of(optional & !set).map(move |parent| set | 1 << parent));
         let mut larger: Vec<u64> = larger.filter(|&set| rules.allows(node, set)).collect();
         larger.sort_unstable();
         larger.dedup();

@@ -2,11 +2,11 @@
 //!
 //! The evidence of a graph is a product over nodes, so n 2^{n−1} numbers decide the posterior of all graphs.
 
+use super::linear::Linear;
 use super::{StructurePrior, Table};
 use crate::graph::{Graph, GraphError, all_dags, nodes_of};
 use crate::optimise::SettingError;
 use crate::stats::log_sum_exp;
-use crate::triangular::{cholesky, dot, log_diagonal, packed_len, solve};
 
 /// All acyclic graphs with their posterior probabilities.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,92 +71,33 @@ pub fn enumerate(prior: &StructurePrior, log_evidence: impl Fn(usize, u64) -> f6
 /// Log evidences of nodes given their parents where nodes are weighted sums of their parents with N(0, s²) weights, plus
 /// N(0, σ²) noise: x_j ~ N(0, σ²I + s² X_π X_πᵀ). Where σ is unknown, it is integrated out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LinearEvidence {
-    nodes: usize,
-    rows: f64,
-    /// Products of all pairs of columns, row-major.
-    products: Vec<f64>,
-    /// None where it is unknown.
-    sigma: Option<f64>,
-    scale: f64,
-}
+pub struct LinearEvidence(Linear);
 
 impl LinearEvidence {
     /// With noise σ and weights of prior standard deviation s.
     pub fn new(table: &Table, sigma: f64, scale: f64) -> Result<Self, SettingError> {
         SettingError::check("sigma", sigma, sigma > 0.0 && sigma.is_finite(), "positive")?;
-        Ok(Self { sigma: Some(sigma), ..Self::with_unknown_noise(table, scale)? })
+        Self::with_noise(table, Some(sigma), scale)
     }
 
     /// With log σ_j ~ N(0, 1) for each node, and weights of prior standard deviation s.
     pub fn with_unknown_noise(table: &Table, scale: f64) -> Result<Self, SettingError> {
+        Self::with_noise(table, None, scale)
+    }
+
+    fn with_noise(table: &Table, sigma: Option<f64>, scale: f64) -> Result<Self, SettingError> {
         SettingError::check("weight_scale", scale, scale > 0.0 && scale.is_finite(), "positive")?;
-        let nodes = table.columns.len();
-        let pairs = table.columns.iter().flat_map(|a| table.columns.iter().map(move |b| dot(a, b)));
-        let rows = table.columns.first().map_or(0, Vec::len) as f64;
-        Ok(Self { nodes, rows, products: pairs.collect(), sigma: None, scale })
+        Ok(Self(Linear::new(table, sigma, scale)))
     }
 
     /// The log evidence of a node given its parents, a set whose bit i stands for node i.
     ///
     /// Not a number for a node that does not exist, or where rounding leaves a matrix without its decomposition.
     pub fn log_evidence(&self, node: usize, parents: u64) -> f64 {
-        let parents: Vec<usize> = nodes_of(parents).collect();
-        if parents.iter().chain([&node]).any(|&node| node >= self.nodes) {
+        if nodes_of(parents).chain([node]).any(|node| node >= self.0.nodes) {
             return f64::NAN;
         }
-        self.sigma.map_or_else(|| self.integrated(node, &parents), |sigma| self.given(sigma, node, &parents))
-    }
-
-    /// log N(x_j; 0, σ²I + s² X_π X_πᵀ) through the k × k matrix `M = X_πᵀX_π + (σ²/s²) I = C Cᵀ` of k parents:
-    ///
-    /// −½ n log 2πσ² − Σ log C_ii + k log(σ/s) − (x_jᵀx_j − |C⁻¹ X_πᵀx_j|²) / 2σ².
-    fn given(&self, sigma: f64, node: usize, parents: &[usize]) -> f64 {
-        let of = |a: usize, b: usize| self.products[a * self.nodes + b];
-        let (variance, ratio) = (sigma * sigma, sigma / self.scale);
-        let mut matrix = Vec::with_capacity(packed_len(parents.len()));
-        for (place, &a) in parents.iter().enumerate() {
-            matrix.extend(parents[..=place].iter().map(|&b| of(a, b) + if a == b { ratio * ratio } else { 0.0 }));
-        }
-        if cholesky(&mut matrix, parents.len()).is_err() {
-            return f64::NAN;
-        }
-        let mut solved: Vec<f64> = parents.iter().map(|&parent| of(parent, node)).collect();
-        solve(&matrix, &mut solved);
-        let residual = of(node, node) - dot(&solved, &solved);
-        -0.5 * self.rows * (std::f64::consts::TAU * variance).ln() - log_diagonal(&matrix, parents.len())
-            + parents.len() as f64 * ratio.ln()
-            - 0.5 * residual / variance
-    }
-
-    /// The integral over log σ by a sum over an even grid, exact to many digits for a smooth function that vanishes at both
-    /// ends. The grid starts where a node without parents would have its σ, and goes on in both directions until nothing is
-    /// left to be found.
-    fn integrated(&self, node: usize, parents: &[usize]) -> f64 {
-        /// Nats below the peak that do not matter.
-        const NEGLIGIBLE: f64 = 40.0;
-        /// The most points in one direction; no σ of an ordinary table is so far from where the grid starts.
-        const MOST: usize = 100_000;
-        let mean_square = self.products[node * self.nodes + node] / self.rows;
-        // The likelihood of log σ has a standard deviation of about 1/√(2n), and the prior can only sharpen it.
-        let (start, step) = (0.5 * mean_square.ln(), 0.5 / (2.0 * self.rows + 1.0).sqrt());
-        let log_joint = |log_sigma: f64| {
-            self.given(log_sigma.exp(), node, parents) - 0.5 * (log_sigma * log_sigma + std::f64::consts::TAU.ln())
-        };
-        let mut found = vec![log_joint(start)];
-        let mut highest = found[0];
-        for direction in [-step, step] {
-            for point in 1..=MOST {
-                let value = log_joint(start + direction * point as f64);
-                // Where σ is next to nothing, M may be singular and the value not a number.
-                if value.is_nan() || value <= highest - NEGLIGIBLE {
-                    break;
-                }
-                highest = highest.max(value);
-                found.push(value);
-            }
-        }
-        log_sum_exp(&found) + step.ln()
+        self.0.log_evidence(node, parents)
     }
 }
 
@@ -244,7 +185,7 @@ mod tests {
                 let step = 1e-3;
                 let log = |point: i32| {
                     let log_sigma = step * f64::from(point);
-                    let known = LinearEvidence { sigma: Some(log_sigma.exp()), ..unknown.clone() };
+                    let known = LinearEvidence(Linear { sigma: Some(log_sigma.exp()), ..unknown.0.clone() });
                     known.log_evidence(node, parents) - 0.5 * (log_sigma * log_sigma + std::f64::consts::TAU.ln())
                 };
                 let expected = log_sum_exp(&(-7000..=7000).map(log).collect::<Vec<_>>()) + step.ln();

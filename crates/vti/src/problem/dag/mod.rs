@@ -3,6 +3,7 @@
 //!
 //! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
 
+mod arrangement;
 mod exact;
 mod layout;
 mod likelihood;
@@ -24,8 +25,10 @@ pub use mean_field::{MeanField, Moments};
 pub use normaliser::Normaliser;
 pub use peak::{Peak, Start};
 pub use prior::{MOST_NODES_OF_GRAPHS, StructurePrior};
-pub use rules::{CompiledRules, Rules, RulesError};
+pub use rules::Rules;
 pub use sem::{Dag, DagError};
+
+pub use crate::space::RulesError;
 
 /// Measurements: a column per node.
 #[derive(Clone, Debug, Default, PartialEq)]

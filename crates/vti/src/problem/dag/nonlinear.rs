@@ -3,8 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::arrangement::{expected_log_weight, is_arranged, log_weight};
 use super::{MeanField, MlpLikelihood, Moments, Peak, Scratch, Start};
 use crate::problem::Frame;
+
+/// Peaks by node and parents; none where there is none to be found.
+type Peaks = HashMap<(usize, u64), Option<Arc<Peak>>>;
 
 /// Likelihoods and peaks of nodes given their parents.
 #[derive(Debug)]
@@ -13,7 +17,7 @@ pub(super) struct Nonlinear {
     weight_scale: f64,
     scratch: Mutex<Vec<Scratch<f32>>>,
     moments: Mutex<Vec<Moments<f32>>>,
-    peaks: Mutex<HashMap<(usize, u64), Option<Arc<Peak>>>>,
+    peaks: Mutex<Peaks>,
 }
 
 /// Nothing is left half done where a thread panics.
@@ -27,13 +31,23 @@ impl Nonlinear {
         Self { likelihood, weight_scale, scratch, moments, peaks }
     }
 
-    /// `log p(x_j | x_pa, θ_j)` and its gradient.
+    /// `log p(x_j | x_pa, θ_j)` of one arrangement of the hidden units, and its gradient.
     pub(super) fn log_likelihood(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
         let kept = lock(&self.scratch).pop();
         let mut scratch = kept.unwrap_or_else(|| self.likelihood.scratch());
         let value = self.likelihood.node(&mut scratch, node, parents, theta, gradient);
         lock(&self.scratch).push(scratch);
-        value
+        match self.arranged(node, parents) {
+            Some(peak) if value.is_finite() => {
+                value + log_weight(self.likelihood.layout, parents.count_ones() as usize, &peak, theta, gradient)
+            }
+            _ => value,
+        }
+    }
+
+    /// What tells hidden units apart, where there are any and they are few enough.
+    fn arranged(&self, node: usize, parents: u64) -> Option<Arc<Peak>> {
+        (parents != 0 && is_arranged(self.likelihood.layout)).then(|| self.peak(node, parents)).flatten()
     }
 
     /// Where the best independent normal parameters are.
@@ -42,9 +56,13 @@ impl Nonlinear {
         Frame::diagonal(peak.location.clone(), &peak.precision)
     }
 
-    /// Their evidence lower bound.
+    /// Their evidence lower bound, for one arrangement.
     pub(super) fn guess(&self, node: usize, parents: u64) -> f64 {
-        self.peak(node, parents).map_or(f64::NEG_INFINITY, |peak| peak.lower_bound)
+        let Some(peak) = self.peak(node, parents) else { return f64::NEG_INFINITY };
+        let chosen = self
+            .arranged(node, parents)
+            .map_or(0.0, |peak| expected_log_weight(self.likelihood.layout, parents.count_ones() as usize, &peak));
+        peak.lower_bound + chosen
     }
 
     /// The better of two peaks: reached from random weights, and from what was found without the last parent. A pure function,

@@ -1,7 +1,8 @@
 //! Sums over all graphs that keep the rules, each with the weight w^{|E|}, w = e^{−γ}, once or once for each of its orders.
 
-use super::{CompiledRules, GraphPrior};
+use super::GraphPrior;
 use crate::graph::{low_bits, nodes_of};
+use crate::space::EdgeRules;
 use crate::stats::log_sum_exp;
 
 /// The most nodes for which rules are summed over all sets of nodes, 2ⁿ of them.
@@ -35,7 +36,7 @@ impl Normaliser {
 }
 
 /// That of a prior.
-pub(super) fn normaliser(prior: GraphPrior, penalty: f64, rules: &CompiledRules) -> Normaliser {
+pub(super) fn normaliser(prior: GraphPrior, penalty: f64, rules: &EdgeRules) -> Normaliser {
     let nodes = rules.nodes();
     let most = match prior {
         GraphPrior::Orders => MOST_NODES_BY_SETS,
@@ -140,13 +141,13 @@ pub(super) fn free_edge_probability(prior: GraphPrior, penalty: f64, nodes: usiz
 /// Sums over the sets of parents that a node may have. Required edges are taken out: each graph has them, and without them
 /// no sum is smaller than 1.
 struct ParentSums<'a> {
-    rules: &'a CompiledRules,
+    rules: &'a EdgeRules,
     /// `sums[j][a] = Σ_{i ≤ room of j} C(a, i) wⁱ`.
     sums: Vec<Vec<f64>>,
 }
 
 impl<'a> ParentSums<'a> {
-    fn new(penalty: f64, rules: &'a CompiledRules) -> Self {
+    fn new(penalty: f64, rules: &'a EdgeRules) -> Self {
         let (nodes, weight) = (rules.nodes(), (-penalty).exp());
         let sum = |room: usize, choices: usize| {
             let mut term = 1.0;
@@ -182,7 +183,7 @@ impl<'a> ParentSums<'a> {
 }
 
 /// Z(S ∪ {j}) = Σ_j Z(S) Σ_{π ⊆ S} w^{|π|}: which node comes last, and its parents.
-fn log_ruled_orders(penalty: f64, rules: &CompiledRules) -> f64 {
+fn log_ruled_orders(penalty: f64, rules: &EdgeRules) -> f64 {
     let sums = ParentSums::new(penalty, rules);
     let everyone = low_bits(rules.nodes());
     let mut totals = vec![0.0; 1 << rules.nodes()];
@@ -204,7 +205,7 @@ fn log_ruled_orders(penalty: f64, rules: &CompiledRules) -> f64 {
 ///
 /// The terms add up to at most 2^{|S|} Z(S) in size, and an error in one Z grows no further: of 16 digits at least eight are
 /// left.
-fn log_ruled_graphs(penalty: f64, rules: &CompiledRules) -> f64 {
+fn log_ruled_graphs(penalty: f64, rules: &EdgeRules) -> f64 {
     let sums = ParentSums::new(penalty, rules);
     let everyone = low_bits(rules.nodes());
     let mut totals = vec![0.0; 1 << rules.nodes()];

@@ -9,9 +9,10 @@
 //! many of these.
 
 use super::normaliser::{free_edge_probability, normaliser};
-use super::{CompiledRules, GraphPrior, Normaliser};
+use super::{GraphPrior, Normaliser};
 use crate::graph::Graph;
 use crate::optimise::SettingError;
+use crate::space::EdgeRules;
 
 /// The most nodes over which the prior `graphs` is offered: it counts the orders of every graph it meets.
 pub const MOST_NODES_OF_GRAPHS: usize = 20;
@@ -37,13 +38,13 @@ const MOST_NODES_OF_EDGES: usize = 12;
 pub struct StructurePrior {
     prior: GraphPrior,
     penalty: f64,
-    rules: CompiledRules,
+    rules: EdgeRules,
     normaliser: Normaliser,
 }
 
 impl StructurePrior {
     /// With an edge penalty γ ≥ 0.
-    pub fn new(prior: GraphPrior, penalty: f64, rules: CompiledRules) -> Result<Self, SettingError> {
+    pub fn new(prior: GraphPrior, penalty: f64, rules: EdgeRules) -> Result<Self, SettingError> {
         SettingError::check("edge_penalty", penalty, penalty >= 0.0 && penalty.is_finite(), "0 or positive")?;
         let nodes = rules.nodes();
         let countable = prior == GraphPrior::Orders || nodes <= MOST_NODES_OF_GRAPHS;
@@ -63,7 +64,7 @@ impl StructurePrior {
     }
 
     /// Which graphs there are.
-    pub fn rules(&self) -> &CompiledRules {
+    pub fn rules(&self) -> &EdgeRules {
         &self.rules
     }
 

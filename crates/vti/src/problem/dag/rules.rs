@@ -1,9 +1,9 @@
 //! What is known of the graph beforehand: edges that must be, edges that cannot be, and how many parents are enough.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::graph::{Graph, GraphError};
+use crate::graph::Graph;
+use crate::space::{EdgeRules, RulesError};
 
 /// What is known of the graph beforehand. Nodes are counted from 0.
 ///
@@ -30,63 +30,6 @@ pub struct Rules {
     pub max_parents: Option<usize>,
 }
 
-/// Rules that contradict each other, or that are about something else.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum RulesError {
-    /// A number of nodes no graph can have, or an edge of a node to itself.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-    /// A node that does not exist.
-    #[error("a rule names node {node}, but there are only {nodes}, counted from 0")]
-    UnknownNode {
-        /// The node.
-        node: usize,
-        /// How many there are.
-        nodes: usize,
-    },
-    /// An edge that must be and cannot be.
-    #[error("edge {from} → {to} is required and forbidden\nhint: remove one of the two rules")]
-    RequiredAndForbidden {
-        /// Where it starts.
-        from: usize,
-        /// Where it ends.
-        to: usize,
-    },
-    /// An edge that must be and goes back in time.
-    #[error(
-        "edge {from} → {to} is required, but the tier of node {from} comes after that of node {to}\nhint: tiers are listed earliest first"
-    )]
-    RequiredAgainstTiers {
-        /// Where it starts.
-        from: usize,
-        /// Where it ends.
-        to: usize,
-    },
-    /// Required edges that close a cycle.
-    #[error("the required edges form a cycle through node {node}")]
-    RequiredCycle {
-        /// A node on it.
-        node: usize,
-    },
-    /// More parents required than allowed.
-    #[error("node {node} has {required} required parents, but at most {most} are allowed\nhint: raise max_parents")]
-    TooManyRequired {
-        /// The node.
-        node: usize,
-        /// How many must be.
-        required: usize,
-        /// How many may be.
-        most: usize,
-    },
-    /// A node in two tiers, or twice in one.
-    #[error("node {node} is listed twice in the tiers")]
-    TwoTiers {
-        /// The node.
-        node: usize,
-    },
-}
-
 impl Rules {
     /// Whether anything is asked at all.
     pub fn is_empty(&self) -> bool {
@@ -94,36 +37,18 @@ impl Rules {
     }
 
     /// The rules as sets of parents, if they do not contradict each other.
-    pub fn compile(&self, nodes: usize) -> Result<CompiledRules, RulesError> {
+    pub fn compile(&self, nodes: usize) -> Result<EdgeRules, RulesError> {
         let required = edges(&self.required, nodes)?;
         let forbidden = edges(&self.forbidden, nodes)?;
         let tier_of = self.tier_of(nodes)?;
-        let everyone = Graph::complete(nodes)?;
-        let mut allowed = Vec::with_capacity(nodes);
-        for to in 0..nodes {
-            let later = |from: &usize| matches!((tier_of[*from], tier_of[to]), (Some(a), Some(b)) if a > b);
-            let against = (0..nodes).filter(later).fold(0, |mask, from| mask | 1 << from);
-            if let Some(from) = first(required.parents(to) & forbidden.parents(to)) {
-                return Err(RulesError::RequiredAndForbidden { from, to });
-            }
-            if let Some(from) = first(required.parents(to) & against) {
-                return Err(RulesError::RequiredAgainstTiers { from, to });
-            }
-            allowed.push(everyone.parents(to) & !forbidden.parents(to) & !against);
+        let goes_back = |from: usize, to: usize| matches!((tier_of[from], tier_of[to]), (Some(a), Some(b)) if a > b);
+        // That an edge is forbidden is plainer than that it goes back, so tiers are looked at afterwards.
+        if let Some((from, to)) = required.edges().find(|&(from, to)| goes_back(from, to) && !forbidden.has(from, to)) {
+            return Err(RulesError::RequiredAgainstTiers { from, to });
         }
-        if let Some(node) = required.node_on_cycle() {
-            return Err(RulesError::RequiredCycle { node });
-        }
-        // An edge against a chain of required ones would close a cycle; no order has it, and none needs to be forbidden it.
-        let most = self.max_parents.map_or(nodes - 1, |most| most.min(nodes - 1));
-        for node in 0..nodes {
-            let count = required.parents(node).count_ones() as usize;
-            if count > most {
-                return Err(RulesError::TooManyRequired { node, required: count, most });
-            }
-        }
-        let required = (0..nodes).map(|node| required.parents(node)).collect();
-        Ok(CompiledRules { required, allowed, max_parents: most })
+        let may_be = |&(from, to): &(usize, usize)| !forbidden.has(from, to) && !goes_back(from, to);
+        let allowed: Vec<(usize, usize)> = Graph::complete(nodes)?.edges().filter(may_be).collect();
+        EdgeRules::new(required, Graph::from_edges(nodes, &allowed)?, self.max_parents.unwrap_or(nodes))
     }
 
     /// The tier of each node, if it has one.
@@ -149,75 +74,11 @@ fn edges(pairs: &[[usize; 2]], nodes: usize) -> Result<Graph, RulesError> {
     Ok(Graph::from_edges(nodes, &pairs)?)
 }
 
-/// The first node of a set.
-fn first(set: u64) -> Option<usize> {
-    (set != 0).then(|| set.trailing_zeros() as usize)
-}
-
-/// Rules as sets of parents: bit i stands for node i.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CompiledRules {
-    required: Vec<u64>,
-    allowed: Vec<u64>,
-    max_parents: usize,
-}
-
-impl CompiledRules {
-    /// Number of nodes.
-    pub fn nodes(&self) -> usize {
-        self.required.len()
-    }
-
-    /// Parents the node must have.
-    pub fn required(&self, node: usize) -> u64 {
-        self.required[node]
-    }
-
-    /// Parents the node may have, the required ones among them.
-    pub fn allowed(&self, node: usize) -> u64 {
-        self.allowed[node]
-    }
-
-    /// The most parents a node may have.
-    pub fn max_parents(&self) -> usize {
-        self.max_parents
-    }
-
-    /// Whether nothing is asked: every acyclic graph is allowed.
-    pub fn is_free(&self) -> bool {
-        let nodes = self.nodes();
-        let free = |node: usize| self.required[node] == 0 && self.allowed[node].count_ones() as usize == nodes - 1;
-        self.max_parents + 1 >= nodes && (0..nodes).all(free)
-    }
-
-    /// Whether a node may have exactly these parents.
-    pub fn allows(&self, node: usize, parents: u64) -> bool {
-        parents & self.required[node] == self.required[node]
-            && parents & !self.allowed[node] == 0
-            && parents.count_ones() as usize <= self.max_parents
-    }
-
-    /// These rules and one more required edge; none if that contradicts them.
-    pub fn requiring(&self, from: usize, to: usize) -> Option<Self> {
-        let mut rules = self.clone();
-        let required = rules.required.get_mut(to)?;
-        *required |= 1 << from;
-        let possible = *required & !self.allowed[to] == 0 && required.count_ones() as usize <= self.max_parents;
-        let graph = possible.then(|| Graph::from_parents(rules.required.clone()).ok())??;
-        graph.node_on_cycle().is_none().then_some(rules)
-    }
-
-    /// Whether a graph keeps all rules.
-    pub fn allow(&self, graph: &Graph) -> bool {
-        graph.nodes() == self.nodes() && (0..self.nodes()).all(|node| self.allows(node, graph.parents(node)))
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::graph::all_dags;
+    use crate::graph::{GraphError, all_dags};
 
     #[test]
     fn compiled_rules_are_the_rules() {

@@ -6,7 +6,7 @@ use super::{DagSettings, GraphPrior, MlpLikelihood, Noise, RulesError, Sem, Stru
 use crate::graph::Graph;
 use crate::optimise::SettingError;
 use crate::problem::{Constraint, Constraints, DensityError, Factors, Frame, Problem, Topology};
-use crate::space::{Blocks, Dags, EdgeRules, ModelSpace, NodeParameters, SpaceError};
+use crate::space::{Blocks, Dags, ModelSpace, NodeParameters, SpaceError};
 
 /// Structural equations over all graphs of some nodes (paper, appendix mlpdagdescription).
 ///
@@ -58,7 +58,10 @@ pub enum DagError {
     /// Nodes that make no space.
     #[error(transparent)]
     Space(#[from] SpaceError),
-    /// Columns that are not equally long, or none.
+    /// A table without any measurement.
+    #[error("there are no rows: nothing was measured")]
+    NoRows,
+    /// Columns that are not equally long.
     #[error("column {column} has {found} rows, but the first has {rows}")]
     Rows {
         /// Which column, counted from 0.
@@ -95,12 +98,7 @@ impl Dag {
         let nodes = table.columns.len();
         let counts = node_parameters(&settings)?;
         let rules = settings.rules.compile(nodes)?;
-        let edge_rules = EdgeRules {
-            required: (0..nodes).map(|node| rules.required(node)).collect(),
-            allowed: (0..nodes).map(|node| rules.allowed(node)).collect(),
-            max_parents: rules.max_parents(),
-        };
-        let space = Dags::with_parameters(nodes, counts)?.with_names(table.names.clone())?.with_rules(edge_rules)?;
+        let space = Dags::with_parameters(nodes, counts)?.with_names(table.names.clone())?.with_rules(rules.clone())?;
         let prior = StructurePrior::new(settings.prior, settings.edge_penalty, rules)?;
         let likelihood = match settings.sem {
             Sem::Linear {} => Likelihood::Linear(Linear::new(&table, sigma, settings.weight_scale)),
@@ -165,9 +163,12 @@ impl Dag {
     }
 }
 
-/// At least two rows of finite numbers in columns of one length.
+/// Finite numbers in columns of one length, at least one in each.
 fn check_columns(table: &Table) -> Result<(), DagError> {
     let rows = table.columns.first().map_or(0, Vec::len);
+    if rows == 0 {
+        return Err(DagError::NoRows);
+    }
     for (column, numbers) in table.columns.iter().enumerate() {
         if numbers.len() != rows {
             return Err(DagError::Rows { column, found: numbers.len(), rows });
@@ -195,7 +196,7 @@ fn node_parameters(settings: &DagSettings) -> Result<NodeParameters, SettingErro
 /// σ of each node is positive, everything else any number.
 fn positive_noise(space: &Dags) -> Result<Constraints, SpaceError> {
     let width = Blocks::width(space);
-    let constraint = |place: usize| if place % width == 0 { Constraint::Positive } else { Constraint::Real };
+    let constraint = |place: usize| if place.is_multiple_of(width) { Constraint::Positive } else { Constraint::Real };
     let list = (0..space.max_dim()).map(constraint).collect();
     // The space has no more coordinates than a list can cover.
     Constraints::new(list).map_err(|_| SpaceError::TooLarge {
@@ -279,27 +280,12 @@ impl Factors for Dag {
         }
     }
 
-    /// Of linear equations the evidence if the posterior were what its frame says, which it is where noise is known; of
-    /// non-linear ones a lower bound.
+    /// Of linear equations the evidence itself; of non-linear ones a lower bound.
     fn guess(&self, node: usize, parents: u64) -> f64 {
-        if let Likelihood::Mlp(mlp) = &self.likelihood {
-            return mlp.guess(node, parents);
+        match &self.likelihood {
+            Likelihood::Linear(linear) => linear.log_evidence(node, parents),
+            Likelihood::Mlp(mlp) => mlp.guess(node, parents),
         }
-        let Some(frame) = Factors::frame(self, node, parents) else { return f64::NEG_INFINITY };
-        let mut theta = frame.location().to_vec();
-        let mut log_jacobian = 0.0;
-        if self.constraints.is_some()
-            && let Some(first) = theta.first_mut()
-        {
-            log_jacobian = *first;
-            *first = first.exp();
-        }
-        let dim = theta.len() as f64;
-        let at_mode = Factors::log_density(self, node, parents, &theta, &mut vec![0.0; theta.len()]);
-        at_mode.unwrap_or(f64::NEG_INFINITY)
-            + log_jacobian
-            + frame.log_jacobian()
-            + 0.5 * dim * std::f64::consts::TAU.ln()
     }
 
     fn log_prior(&self, _: usize, parents: u64) -> f64 {
@@ -313,3 +299,7 @@ impl Factors for Dag {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,181 @@
+//! The gradient of the loss of a batch, by central differences, for densities with factors.
+
+use super::*;
+use crate::engine::CpuEngine;
+use crate::family::{FlowKind, Structure};
+use crate::problem::dag::simulate::{SimulationSettings, simulate};
+use crate::problem::dag::{Dag, DagSettings, Noise, Sem};
+use crate::problem::{Constraints, DensityError, Factors, Frame, Topology};
+use crate::space::Dags;
+use crate::train::TemperSettings;
+
+/// A linear graph problem; the density of the last node is undefined for some values of its last weight.
+struct Limited {
+    dag: Dag,
+    undefined: fn(f64) -> bool,
+}
+
+impl Problem for Limited {
+    type Space = Dags;
+
+    fn space(&self) -> &Dags {
+        self.dag.space()
+    }
+
+    fn log_density(&self, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        Problem::log_density(&self.dag, model, theta, gradient)
+    }
+
+    fn log_prior(&self, model: &[u16]) -> f64 {
+        Problem::log_prior(&self.dag, model)
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        self.dag.constraints()
+    }
+
+    fn factors(&self) -> Option<&dyn Factors> {
+        Some(self)
+    }
+}
+
+impl Factors for Limited {
+    fn log_density(&self, block: usize, key: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        if block == 2 && theta.last().is_some_and(|&weight| key != 0 && (self.undefined)(weight)) {
+            return Err(DensityError::Undefined { reason: "so it was decided".into() });
+        }
+        Factors::log_density(&self.dag, block, key, theta, gradient)
+    }
+
+    fn frame(&self, block: usize, key: u64) -> Option<Frame> {
+        Factors::frame(&self.dag, block, key)
+    }
+
+    fn guess(&self, block: usize, key: u64) -> f64 {
+        self.dag.guess(block, key)
+    }
+
+    fn log_prior(&self, block: usize, key: u64) -> f64 {
+        Factors::log_prior(&self.dag, block, key)
+    }
+
+    fn topology(&self) -> Topology {
+        self.dag.topology()
+    }
+}
+
+fn problem(noise: Noise, undefined: fn(f64) -> bool) -> Limited {
+    let simulation = SimulationSettings { nodes: 3, rows: 20, sem: Sem::Linear {}, ..Default::default() };
+    let settings = DagSettings { sem: Sem::Linear {}, noise, ..DagSettings::default() };
+    Limited { dag: Dag::new(simulate(&simulation).unwrap().table, settings).unwrap(), undefined }
+}
+
+/// Draws a batch and drops what is not finite; how many rows that is.
+fn begin<P: Problem>(trainer: &mut Trainer<'_, P, CpuEngine<f64>>) -> usize {
+    let draw = |purpose| Draw { seed: 3, purpose, step: 0 };
+    trainer.family.draw_models(draw(Purpose::Models), &mut trainer.pass, trainer.settings.batch);
+    trainer.pass.plan(&trainer.family, |_| false).unwrap();
+    trainer.pass.draw_z(draw(Purpose::Reference));
+    trainer.pass.forward(&trainer.family).unwrap();
+    trainer.pass.density(&trainer.family).unwrap();
+    trainer.score();
+    trainer.drop_not_finite().unwrap().len()
+}
+
+/// The mean of log h over the kept rows of the same batch with other φ.
+fn loss<P: Problem>(trainer: &mut Trainer<'_, P, CpuEngine<f64>>, parameters: &[f64]) -> f64 {
+    trainer.family.engine.write(parameters, &mut trainer.family.parameters);
+    trainer.pass.plan(&trainer.family, |_| false).unwrap();
+    trainer.pass.forward(&trainer.family).unwrap();
+    trainer.pass.density(&trainer.family).unwrap();
+    let kept: Vec<usize> = (0..trainer.pass.rows()).filter(|&row| trainer.batch.kept[row]).collect();
+    let sum: f64 = kept.iter().map(|&row| trainer.pass.log_q_theta(row) - trainer.pass.log_eta[row]).sum();
+    sum / kept.len() as f64
+}
+
+#[test]
+fn gradients_of_the_loss_are_those_of_the_kept_rows() {
+    let engine = CpuEngine::<f64>::new(2).unwrap();
+    let flows =
+        [FlowKind::Affine { layers: 2, blocks: 1, hidden: 16 }, FlowKind::Spline { layers: 2, blocks: 1, hidden: 16 }];
+    let settings = TrainSettings { batch: 40, temper: TemperSettings::NONE, max_dropped: 0.9, ..Default::default() };
+    let cases: [(Noise, fn(f64) -> bool, bool); 3] = [
+        (Noise::Known { sigma: 1.0 }, |_| false, false),
+        (Noise::Unknown {}, |_| false, false),
+        (Noise::Unknown {}, |weight| weight > 0.3, true),
+    ];
+    for (noise, undefined, drops) in cases {
+        let problem = problem(noise, undefined);
+        for (structure, flow) in [Structure::Blocks, Structure::Joint].into_iter().zip(flows.clone()) {
+            let family = FamilySettings { structure, flow, ..FamilySettings::default() };
+            let mut trainer = Trainer::new(&problem, &engine, &family, &settings).unwrap();
+            // Away from where networks start: there most gradients are 0.
+            (0..20).for_each(|_| drop(trainer.step().unwrap()));
+            let dropped = begin(&mut trainer);
+            assert_eq!(dropped > 0, drops, "{dropped}");
+            trainer.find_gradient(false).unwrap();
+            let mut parameters = vec![0.0; trainer.family.flow.parameter_count()];
+            let mut gradient = parameters.clone();
+            engine.read(&trainer.family.parameters, &mut parameters);
+            engine.read(&trainer.gradient, &mut gradient);
+            // Weights that no mask removes, and that matter.
+            let places: Vec<usize> = (0..parameters.len()).filter(|&place| gradient[place] != 0.0).collect();
+            let mut largest = 0.0;
+            for place in places.iter().copied().step_by(places.len() / 60 + 1) {
+                let mut at = |step: f64| {
+                    let mut moved = parameters.clone();
+                    moved[place] += step;
+                    loss(&mut trainer, &moved)
+                };
+                let step = 1e-5;
+                let numeric = (at(step) - at(-step)) / (2.0 * step);
+                let found = gradient[place];
+                largest = f64::max(largest, found.abs());
+                assert!(
+                    (numeric - found).abs() < 1e-5 * (1.0 + found.abs()),
+                    "{structure:?}: {place}: {found} {numeric}"
+                );
+            }
+            assert!(largest > 1e-3, "nothing was tested: {largest}");
+        }
+    }
+}
+
+#[test]
+fn scores_of_blocks_add_up_to_those_of_rows() {
+    let engine = CpuEngine::<f64>::new(2).unwrap();
+    let problem = problem(Noise::Unknown {}, |weight| weight > 0.3);
+    let settings = TrainSettings { batch: 60, max_dropped: 0.9, ..Default::default() };
+    let mut trainer = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings).unwrap();
+    assert!(begin(&mut trainer) > 0);
+    let Buffers { log_h, kept, keys, block_log_h, .. } = &trainer.batch;
+    assert_eq!((keys.len(), block_log_h.len()), (180, 180));
+    for row in 0..60 {
+        let blocks: f64 = block_log_h[row * 3..(row + 1) * 3].iter().sum();
+        assert_eq!(blocks.is_finite(), kept[row]);
+        assert!(!kept[row] || (blocks - log_h[row]).abs() < 1e-9 * (1.0 + blocks.abs()));
+    }
+}
+
+#[test]
+fn rows_that_are_dropped_do_not_spoil_a_run() {
+    let engine = CpuEngine::<f32>::new(2).unwrap();
+    // A twentieth of all draws of the last node, whatever it is, so the answer is that of the whole problem.
+    let scattered = |weight: f64| (1e4 * weight).rem_euclid(1.0) < 0.05;
+    let (limited, whole) = (problem(Noise::Unknown {}, scattered), problem(Noise::Unknown {}, |_| false));
+    let settings = TrainSettings { steps: 150, batch: 64, max_dropped: 0.3, ..Default::default() };
+    let edges = |problem: &Limited| {
+        let mut observer = |report: &StepReport| {
+            assert!(report.gradient_norm.is_finite() && report.elbo.is_finite());
+            std::ops::ControlFlow::Continue(())
+        };
+        let trainer = Trainer::new(problem, &engine, &FamilySettings::default(), &settings).unwrap();
+        let mut fit = trainer.run(&mut observer).unwrap();
+        (fit.dropped, fit.posterior.parent_scores().unwrap().probabilities(&engine).edges)
+    };
+    let ((dropped, found), (none, expected)) = (edges(&limited), edges(&whole));
+    assert!(dropped > 0 && none == 0, "{dropped} {none}");
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found - expected).abs() < 0.03, "{found} {expected}");
+    }
+}
