@@ -82,7 +82,9 @@ pub(super) fn run(args: &Table1Args, talk: &dyn Fn(&str)) -> Result<()> {
     let each = |&lambda: &f64| DagmaSettings { lambdas: vec![lambda], ..settings.dagma.clone() };
     let dagma: Vec<DagmaSettings> = settings.dagma.lambdas.iter().map(each).collect();
     let mut jobs = vec![(Case::Dibs, Job::Dibs(&settings.dibs))];
-    jobs.extend(settings.dagma.lambdas.iter().zip(&dagma).map(|(&lambda, one)| (Case::Dagma { lambda }, Job::Dagma(one))));
+    jobs.extend(
+        settings.dagma.lambdas.iter().zip(&dagma).map(|(&lambda, one)| (Case::Dagma { lambda }, Job::Dagma(one))),
+    );
     jobs.retain(|_| lanes.is_some());
     cases.extend(jobs.iter().map(|(case, _)| *case));
     let mut journal = Journal::new(results, &cases, args.common.threads, talk)?;
