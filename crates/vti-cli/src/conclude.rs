@@ -53,7 +53,10 @@ where
     let config = &session.config;
     let start = Instant::now();
     let checked = check(posterior, &config.check)?;
-    let automatic = config.chains.refine == Refine::Auto && checked.verdict.kind == VerdictKind::DoNotTrust;
+    // Where factors are corrected one by one, chains over whole models could only do worse.
+    let automatic = config.chains.refine == Refine::Auto
+        && checked.verdict.kind == VerdictKind::DoNotTrust
+        && checked.factors.is_none();
     let chains = if automatic || chains == Chains::Always {
         let settings = &config.chains.chains;
         Some(ChainsAnswer { refined: refine(posterior, settings)?, chains: settings.chains })

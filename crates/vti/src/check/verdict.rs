@@ -50,16 +50,23 @@ impl Verdict {
     /// By the weights of factors. Where they are too uneven, what counts is how far edges `moved` when every evidence moved by as
     /// much as it may be off.
     pub(super) fn of_factors(khat: Option<f64>, threshold: f64, moved: f64, correction: &Correction) -> Self {
-        let uneven = khat.is_none_or(|khat| khat >= threshold);
-        if uneven && moved <= 2.0 * SMALL {
-            let shown = khat.map_or("unknown".into(), |khat| format!("{khat:.2}"));
+        if khat.is_some_and(|khat| khat < threshold) {
+            return Self::of_weights(khat, threshold, correction);
+        }
+        let shown = khat.map_or("unknown".into(), |khat| format!("{khat:.2}"));
+        let shown = format!("k̂ = {shown}, not below {threshold:.2}");
+        let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
+        if moved <= 2.0 * SMALL {
             let text = format!(
-                "edges only: moving the evidence of every node by as much as it may be off moves edge probabilities by \
-                 {moved:.3} at most; parameters and the evidence are not to be relied on (k̂ = {shown}, not below {threshold:.2})"
+                "edges only: {moves} {moved:.3} at most; parameters and the evidence are not to be relied on ({shown})"
             );
             return Self { kind: VerdictKind::Corrected, text };
         }
-        Self::of_weights(khat, threshold, correction)
+        let text = format!(
+            "do not trust uncertain edges: {moves} up to {moved:.2}, as their standard errors say; edges with small ones, and \
+             those alone, can be relied on ({shown}); train longer or use a richer flow"
+        );
+        Self { kind: VerdictKind::DoNotTrust, text }
     }
 
     /// Whatever was found, a run that was not happy with itself is not to be trusted.

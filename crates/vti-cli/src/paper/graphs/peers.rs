@@ -1,7 +1,7 @@
-//! DAGMA and DiBS beside ours: a process for each, side by side.
+//! DAGMA and DiBS beside ours: two processes side by side.
 
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 
 use anyhow::Result;
 use clap::Args;
@@ -19,7 +19,7 @@ pub(in crate::paper) struct PeerArgs {
     peers: Option<PathBuf>,
 }
 
-/// Two processes that answer, one for each peer.
+/// Two processes that answer.
 pub(in crate::paper) struct Lanes {
     lanes: [Peers; 2],
 }
@@ -77,19 +77,25 @@ pub(super) struct Told {
     pub(super) by: String,
 }
 
-/// Has all jobs done, those of DAGMA and those of DiBS one after the other, and both side by side. `done` hears of each.
-pub(super) fn ask_all<'a, C: Copy + Send + Sync>(
+/// Has all jobs done, two at a time, the last first: they are the longest. `done` hears of each.
+pub(super) fn ask_all<C: Copy + Send + Sync>(
     lanes: Lanes,
-    jobs: &[Asked<'a, C>],
+    jobs: &[Asked<'_, C>],
     mut done: impl FnMut(C, Result<Told, PeerError>) -> Result<()>,
 ) -> Result<()> {
-    let of = |lane: usize| jobs.iter().filter(move |asked| matches!(asked.job, Job::Dagma(_)) == (lane == 0));
+    let left = Mutex::new(jobs.iter().collect::<Vec<_>>());
+    // Tables of one size share what DiBS compiles, so one process does DiBS first and the other DAGMA.
+    let next = |dagma_first: bool| {
+        let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = left.iter().rposition(|asked| matches!(asked.job, Job::Dagma(_)) == dagma_first);
+        own.map(|place| left.remove(place)).or_else(|| left.pop())
+    };
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         for (lane, mut peers) in lanes.lanes.into_iter().enumerate() {
-            let sender = sender.clone();
+            let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                for asked in of(lane) {
+                while let Some(asked) = next(lane == 0) {
                     // Nobody listens any more where the experiment has failed.
                     if sender.send((asked.case, ask(&mut peers, asked))).is_err() {
                         break;

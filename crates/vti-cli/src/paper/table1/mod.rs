@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use vti::graph::Graph;
 use vti::problem::dag::{Dag, DagSettings, Noise, StructurePrior, Table};
+use vti_peers::DagmaSettings;
 
 use self::rows::Case;
 use self::settings::Settings;
@@ -78,8 +79,15 @@ pub(super) fn run(args: &Table1Args, talk: &dyn Fn(&str)) -> Result<()> {
     let with_penalty = |noise| settings.penalties.iter().map(move |&penalty| Case::Vti { noise, penalty });
     let mut cases = vec![Case::Trivial];
     cases.extend(settings.noises.into_iter().flat_map(with_penalty));
-    let peers = if lanes.is_some() { vec![Case::Dagma, Case::Dibs] } else { Vec::new() };
-    let mut journal = Journal::new(results, &[&cases[..], &peers].concat(), args.common.threads, talk)?;
+    let each = |&lambda: &f64| DagmaSettings { lambdas: vec![lambda], ..settings.dagma.clone() };
+    let dagma: Vec<DagmaSettings> = settings.dagma.lambdas.iter().map(each).collect();
+    let mut jobs = vec![(Case::Dibs, Job::Dibs(&settings.dibs))];
+    jobs.extend(
+        settings.dagma.lambdas.iter().zip(&dagma).map(|(&lambda, one)| (Case::Dagma { lambda }, Job::Dagma(one))),
+    );
+    jobs.retain(|_| lanes.is_some());
+    cases.extend(jobs.iter().map(|(case, _)| *case));
+    let mut journal = Journal::new(results, &cases, args.common.threads, talk)?;
     if !journal.is_done(&Case::Trivial) {
         journal.add(Finished::own(Case::Trivial, trivial_rows(&sachs)?, 0.0, None))?;
     }
@@ -87,8 +95,9 @@ pub(super) fn run(args: &Table1Args, talk: &dyn Fn(&str)) -> Result<()> {
         sweep(&mut journal, &settings, &sachs, noise)?;
     }
     if let Some(lanes) = lanes {
-        let jobs = peers.into_iter().map(|case| asked(&settings, &sachs, case)).collect();
-        journal.ask(lanes, jobs, |_, answers| sachs.score(answers))?;
+        let (rows, seed) = (sachs.rows(), settings.seed);
+        let asked = |(case, job)| Asked { case, job, table: &sachs.table, rows, seed };
+        journal.ask(lanes, jobs.into_iter().map(asked).collect(), |_, answers| sachs.score(answers))?;
     }
     let Journal { session, results } = journal;
     let fits = &results.finished;
@@ -124,15 +133,4 @@ fn sweep(journal: &mut Journal<'_, Case>, settings: &Settings, sachs: &Sachs, no
         journal.add(Finished::own(case, sachs.score(&answers)?, facts.seconds, facts.khat))?;
     }
     Ok(())
-}
-
-/// What a peer is to do.
-fn asked<'a>(settings: &'a Settings, sachs: &'a Sachs, case: Case) -> Asked<'a, Case> {
-    Asked {
-        case,
-        job: if case == Case::Dagma { Job::Dagma(&settings.dagma) } else { Job::Dibs(&settings.dibs) },
-        table: &sachs.table,
-        rows: sachs.rows(),
-        seed: settings.seed,
-    }
 }

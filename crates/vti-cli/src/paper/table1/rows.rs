@@ -15,7 +15,9 @@ pub(super) enum Case {
         noise: Noise,
         penalty: f64,
     },
-    Dagma,
+    Dagma {
+        lambda: f64,
+    },
     /// And DiBS+.
     Dibs,
 }
@@ -25,7 +27,7 @@ impl graphs::Case for Case {
         match self {
             Self::Trivial => "trivial answers".into(),
             Self::Vti { noise, penalty } => format!("VTI, {}, γ = {penalty}", noise_title(noise)),
-            Self::Dagma => "DAGMA, all λ".into(),
+            Self::Dagma { lambda } => format!("DAGMA, λ = {lambda:.4}"),
             Self::Dibs => "DiBS".into(),
         }
     }

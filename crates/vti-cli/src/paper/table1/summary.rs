@@ -149,7 +149,7 @@ fn notes(fits: &[Finished<Case>], settings: &Settings) -> String {
          - VTI: one hidden layer of {} units with biases, prior over orders; seconds of the first γ of each noise hold the peaks \
          of all nodes and sets of parents, which the others share. Corrected: evidences of nodes by importance weights instead of \
          their bounds.\n\
-         - DAGMA: {} hidden units, {} and {} steps of size {} (its own: 50,000 and 80,000 of 0.0002); seconds are those of all λ.\n\
+         - DAGMA: {} hidden units, {} and {} steps of size {} (its own: 50,000 and 80,000 of 0.0002).\n\
          - DiBS: {} particles, {} steps of size {} with {} draws for each gradient (its own: 5,000 of 0.005 with 128), noise \
          variance {}, no edge penalty.\n\
          - Random order: as many edges as the truth has, on average; the prior is that without a penalty.",
