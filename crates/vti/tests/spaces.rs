@@ -321,8 +321,10 @@ fn orders_and_parents_make_their_word_again() {
     }
 }
 
+type Edges = Vec<(usize, usize)>;
+
 /// Rules for 4 nodes: required and forbidden edges, and the most parents.
-fn some_rules() -> Vec<(Vec<(usize, usize)>, Vec<(usize, usize)>, usize)> {
+fn some_rules() -> Vec<(Edges, Edges, usize)> {
     vec![
         (vec![(0, 1)], vec![], 3),
         (vec![(3, 0), (0, 2), (2, 1)], vec![], 3),

@@ -67,15 +67,19 @@ pub struct FactorCorrection {
     pub draws: usize,
 }
 
-/// Weights that differ by less than this from their mean, as a logarithm, are all but equal: whatever shape their tail has,
-/// there is nothing to correct.
+/// Weights up to so far above their mean, as a logarithm, count as equal to it.
 const EQUAL: f64 = 0.1;
 
-/// k̂, or −∞ where weights are all but equal.
+/// Weights are all but equal if less than this share of their sum lies beyond that.
+const BEYOND: f64 = 0.01;
+
+/// k̂, or −∞ where weights are all but equal: where the tail holds next to nothing of the sum there is nothing to correct,
+/// whatever its shape. And its shape would mislead, because beside a bulk of equal weights any tail looks long.
 pub(super) fn khat_of(log_weights: &[f64], khat: Option<f64>) -> Option<f64> {
-    let most = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mean = stats::log_sum_exp(log_weights) - (log_weights.len() as f64).ln();
-    if most - mean < EQUAL { Some(f64::NEG_INFINITY) } else { khat }
+    let count = log_weights.len() as f64;
+    let log_mean = stats::log_sum_exp(log_weights) - count.ln();
+    let beyond: f64 = log_weights.iter().map(|log| ((log - log_mean).exp() - EQUAL.exp()).max(0.0)).sum();
+    if beyond < BEYOND * count { Some(f64::NEG_INFINITY) } else { khat }
 }
 
 /// Corrects factor by factor, where q(m) is a product of scores and blocks have weights of their own.
@@ -278,4 +282,35 @@ fn correct_models<P: Problem, E: Engine>(
         }
     });
     models.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    /// What is said of 4,000 weights with normal logarithms of this spread, some of them moved.
+    fn said(spread: f64, moved: impl Fn(usize, f64) -> f64) -> Option<f64> {
+        let mut stream = Stream::new(1, Purpose::Other(1), 0, 0);
+        let mut log_weights: Vec<f64> = (0..4000).map(|draw| moved(draw, spread * stream.normal())).collect();
+        let khat = stats::smooth(&mut log_weights.clone()).ok()?.khat;
+        log_weights.iter_mut().for_each(|log| *log += 2000.0);
+        khat_of(&log_weights, khat)
+    }
+
+    #[test]
+    fn a_tail_counts_if_it_holds_something() {
+        let equal = Some(f64::NEG_INFINITY);
+        assert_eq!(said(0.0, |_, log| log), equal);
+        assert_eq!(said(0.05, |_, log| log), equal);
+        // A long tail that holds half a per cent of the sum, and one that holds as much as the rest.
+        assert_eq!(
+            said(0.001, |draw, log| if draw % 200 == 0 { log + 0.3 * (draw as f64 / 4000.0) } else { log }),
+            equal
+        );
+        let held = said(0.001, |draw, log| if draw % 200 == 0 { log + 8.0 * (draw as f64 / 4000.0) } else { log });
+        assert!(held.is_some_and(|khat| khat > 0.7), "{held:?}");
+        assert!(said(0.5, |_, log| log).is_some_and(f64::is_finite));
+        assert!(said(3.0, |_, log| log).is_some_and(|khat| khat > 0.5));
+    }
 }

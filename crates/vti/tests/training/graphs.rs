@@ -66,10 +66,10 @@ fn densities_of_draws_are_those_of_points_and_of_blocks() {
             let log_q = fit.posterior.log_q(&points).unwrap();
             let split = family.structure == Structure::Blocks;
             assert_eq!(draws.blocks.keys.len(), if split { 3 * draws.len() } else { 0 });
-            for r in 0..draws.len() {
+            for (r, &log_q) in log_q.iter().enumerate() {
                 let (word, theta) = row(r);
                 let close = |a: f64, b: f64| (a - b).abs() < 1e-7 * (1.0 + a.abs());
-                assert!(close(log_q[r], draws.log_q[r]), "{sem:?} {noise:?}: {} {}", log_q[r], draws.log_q[r]);
+                assert!(close(log_q, draws.log_q[r]), "{sem:?} {noise:?}: {log_q} {}", draws.log_q[r]);
                 let log_prior = problem.log_prior(word);
                 let log_density = problem.log_density(word, theta, &mut vec![0.0; theta.len()]).unwrap();
                 let target = log_prior + log_density;
