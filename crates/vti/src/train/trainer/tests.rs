@@ -9,10 +9,13 @@ use crate::problem::{Constraints, DensityError, Factors, Frame, Topology};
 use crate::space::Dags;
 use crate::train::TemperSettings;
 
+/// Which weights have no density.
+type Undefined = fn(f64) -> bool;
+
 /// A linear graph problem; the density of the last node is undefined for some values of its last weight.
 struct Limited {
     dag: Dag,
-    undefined: fn(f64) -> bool,
+    undefined: Undefined,
 }
 
 impl Problem for Limited {
@@ -64,7 +67,7 @@ impl Factors for Limited {
     }
 }
 
-fn problem(noise: Noise, undefined: fn(f64) -> bool) -> Limited {
+fn problem(noise: Noise, undefined: Undefined) -> Limited {
     let simulation = SimulationSettings { nodes: 3, rows: 20, sem: Sem::Linear {}, ..Default::default() };
     let settings = DagSettings { sem: Sem::Linear {}, noise, ..DagSettings::default() };
     Limited { dag: Dag::new(simulate(&simulation).unwrap().table, settings).unwrap(), undefined }
@@ -99,7 +102,7 @@ fn gradients_of_the_loss_are_those_of_the_kept_rows() {
     let flows =
         [FlowKind::Affine { layers: 2, blocks: 1, hidden: 16 }, FlowKind::Spline { layers: 2, blocks: 1, hidden: 16 }];
     let settings = TrainSettings { batch: 40, temper: TemperSettings::NONE, max_dropped: 0.9, ..Default::default() };
-    let cases: [(Noise, fn(f64) -> bool, bool); 3] = [
+    let cases: [(Noise, Undefined, bool); 3] = [
         (Noise::Known { sigma: 1.0 }, |_| false, false),
         (Noise::Unknown {}, |_| false, false),
         (Noise::Unknown {}, |weight| weight > 0.3, true),
