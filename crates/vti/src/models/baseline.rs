@@ -41,6 +41,7 @@ impl Default for Baseline {
 ///     log_prior: &zeros,
 ///     log_h: &log_h,
 ///     kept: &[true; 2],
+///     blocks: None,
 ///     pace: 1.0,
 ///     information_limit: 1.0,
 /// };
