@@ -151,15 +151,18 @@ fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Resul
         groups.entry((piece % nodes, key)).or_default().push(log_weight);
     }
     let mut found = Vec::new();
-    for ((block, key), mut log_weights) in groups {
-        let Some(at) = place(scores, block, key).filter(|_| log_weights.len() >= FEWEST) else { continue };
-        let defined = log_weights.iter().filter(|log_weight| log_weight.is_finite());
+    for ((block, key), raw) in groups {
+        let Some(at) = place(scores, block, key).filter(|_| raw.len() >= FEWEST) else { continue };
+        let defined = raw.iter().filter(|log_weight| log_weight.is_finite());
         let bound = defined.clone().sum::<f64>() / defined.count().max(1) as f64;
+        let mut log_weights = raw.clone();
         let smoothed = stats::smooth(&mut log_weights)?;
+        let khat = khat_of(&raw, smoothed.khat);
+        // A tail that only looks long must not be made as long as it looks.
+        let log_weights = if khat == Some(f64::NEG_INFINITY) { raw } else { log_weights };
         let stratum = Stratum { log_weights: &log_weights, log_beyond: smoothed.log_beyond };
         let Ok(total) = stats::log_total(&[stratum]) else { continue };
         let count = log_weights.len();
-        let khat = khat_of(&log_weights, smoothed.khat);
         let value = total.value - (count as f64).ln();
         // Where weights are too uneven, their own error says little: the evidence lies somewhere beyond the bound.
         let reliable = khat.is_some_and(|khat| khat < stats::threshold(count));

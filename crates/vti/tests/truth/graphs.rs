@@ -39,9 +39,11 @@ fn exact(problem: &Dag) -> Enumeration {
 
 /// The default family is right about all edges, the evidence and the leading graphs.
 fn assert_edges(name: &str, problem: &Dag) -> Enumeration {
+    // With known noise flows start from the posterior; otherwise they have its skewness to learn.
+    let steps = if problem.settings().noise == KNOWN { 300 } else { 1000 };
     let engine = CpuEngine::<f32>::new(2).unwrap();
     let exact = exact(problem);
-    let mut posterior = train(problem, &engine, &FamilySettings::default(), 300, 128);
+    let mut posterior = train(problem, &engine, &FamilySettings::default(), steps, 128);
     let check = check_with(&mut posterior, 4000);
     let factors = check.factors.as_ref().unwrap();
     assert_eq!(check.verdict.kind, VerdictKind::Trust, "{name}: {}", check.verdict.text);

@@ -38,9 +38,13 @@ pub struct ParentProbabilities {
 }
 
 impl ParentScores {
-    /// Exact probabilities, by sums over all orders and graphs.
+    /// Exact probabilities, by sums over all orders and graphs: for up to 20 nodes, or 12 where graphs count, in reasonable
+    /// time.
     pub fn probabilities<E: Engine>(&self, engine: &E) -> ParentProbabilities {
         let count = self.nodes.len();
+        if count == 0 {
+            return ParentProbabilities { nodes: Vec::new(), edges: Vec::new(), log_total: 0.0 };
+        }
         let mut sums = Sums::new(self.topology, count);
         let scores = |node: usize| Scores { sets: &self.nodes[node].sets, logits: &self.nodes[node].logits };
         sums.update(engine, scores);
