@@ -133,7 +133,7 @@ fn row(line: &Line) -> String {
 }
 
 /// Three digits after the point, or an exponent where they would not show.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let small = value != 0.0 && value.abs() < 0.01;
     if small || value.abs() >= 1e5 { format!("{value:.2e}") } else { format!("{value:.3}") }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use vti::engine::CpuEngine;
 
 use crate::Options;
-use crate::report::{Line, Report};
+use crate::report::{Line, Report, number};
 
 /// Runs everything.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -28,7 +28,7 @@ impl Figures {
     fn line(&self, case: &str, what: &str, unit: &'static str, target: &str) -> Line {
         let worst = self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mean = self.0.iter().sum::<f64>() / self.0.len() as f64;
-        Line::figure(case, &format!("{what} (largest {worst:.3})"), mean, unit, target)
+        Line::figure(case, &format!("{what} (largest {})", number(worst)), mean, unit, target)
     }
 }
 
