@@ -52,6 +52,17 @@ fn assert_edges(name: &str, problem: &Dag) -> Enumeration {
         assert!((q - truth).abs() < 0.03, "{name}: edge {place}: q says {q}, truth {truth}");
         assert!((corrected - truth).abs() < 0.01, "{name}: edge {place}: corrected {corrected}, truth {truth}");
     }
+    // The graphs of the draws, weighted, show the same edges: five standard errors of so many draws.
+    let nodes = problem.space().nodes();
+    let mut shares = vec![0.0; nodes * nodes];
+    for (row, weight) in check.model_weights.iter().enumerate() {
+        let graph = problem.graph(check.draws.word(row)).unwrap();
+        graph.edges().for_each(|(from, to)| shares[from * nodes + to] += weight);
+    }
+    for (share, truth) in shares.iter().zip(&exact.edges) {
+        let error = 5.0 * ((truth * (1.0 - truth)).max(0.0) / check.draws.len() as f64).sqrt();
+        assert!((share - truth).abs() < error + 1e-3, "{name}: draws show {share}, truth {truth}");
+    }
     let found = check.log_evidence;
     assert!(
         (found.value - exact.log_evidence).abs() < 3.0 * found.se + 1e-3,
