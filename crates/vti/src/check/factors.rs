@@ -104,10 +104,7 @@ pub(super) fn correct<P: Problem, E: Engine>(
     let parts = block_parts(&scores, &draws.blocks.keys[..scores.nodes.len()], |node, place| node.log_prior[place]);
     let orders = match scores.topology {
         Topology::Orders => 0.0,
-        Topology::Graphs => {
-            let graph = Graph::from_parents(draws.blocks.keys[..scores.nodes.len()].to_vec());
-            graph.ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0)
-        }
+        Topology::Graphs => log_orders(&draws.blocks.keys[..scores.nodes.len()]),
     };
     let constant = posterior.problem().log_prior(word) + orders - parts;
     let log_evidence = Estimate { value: corrected.log_total + constant, se: spread.log_total };
@@ -140,6 +137,11 @@ fn block_parts(scores: &ParentScores, keys: &[u64], part: impl Fn(&crate::models
     nodes
         .map(|(node, &set)| place(scores, node, set).map_or(f64::NEG_INFINITY, |at| part(&scores.nodes[node], at)))
         .sum()
+}
+
+/// The logarithm of the number of orders of a graph.
+fn log_orders(parents: &[u64]) -> f64 {
+    Graph::from_parents(parents.to_vec()).ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0)
 }
 
 /// Evidence and k̂ of every factor that was drawn often enough.
@@ -257,14 +259,12 @@ fn correct_models<P: Problem, E: Engine>(
             blocks.keys(&model.model, &mut keys);
         }
         // Words of one graph share its probability.
-        let log_orders = match scores.topology {
+        let of_orders = match scores.topology {
             Topology::Graphs => 0.0,
-            Topology::Orders => {
-                Graph::from_parents(keys.clone()).ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0)
-            }
+            Topology::Orders => log_orders(&keys),
         };
         let of = |scores: &ParentScores, log_total: f64| {
-            (block_parts(scores, &keys, |node, at| node.logits[at]) + log_orders - log_total).exp()
+            (block_parts(scores, &keys, |node, at| node.logits[at]) + of_orders - log_total).exp()
         };
         let own: Option<Vec<&FactorCorrection>> =
             keys.iter().enumerate().map(|(node, &key)| known.get(&(node, key)).copied()).collect();

@@ -12,6 +12,7 @@ mod random;
 pub use all::all_dags;
 pub use cpdag::Cpdag;
 pub use error::GraphError;
+pub(crate) use orders::orders_by_set;
 
 /// A directed graph without loops on at most 64 nodes. It may have cycles: published truths do.
 ///

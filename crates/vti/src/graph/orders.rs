@@ -86,6 +86,11 @@ fn count(parents: &[u64]) -> Option<f64> {
 }
 
 fn count_densely(parents: &[u64]) -> f64 {
+    orders_by_set(parents).last().copied().unwrap_or(0.0)
+}
+
+/// How many orders each set of nodes has that holds with a node all its parents; 0 for other sets.
+pub(crate) fn orders_by_set(parents: &[u64]) -> Vec<f64> {
     let mut ways = vec![0.0; 1 << parents.len()];
     ways[0] = 1.0;
     // A set comes after all its subsets.
@@ -99,7 +104,7 @@ fn count_densely(parents: &[u64]) -> f64 {
             }
         }
     }
-    ways[ways.len() - 1]
+    ways
 }
 
 /// Size by size, with only the down-sets that there are; none where there are more than `most` of one size.

@@ -11,10 +11,10 @@
 //!
 //! and the sum over all graphs is that of F over the last layers. There are 4ⁿ terms. Everything is kept as logarithms.
 
-use super::orders::{Scores, log_add, subset_sums, superset_sums, without};
+use super::orders::{Scores, choose, log_add, subset_sums, superset_sums, without};
 use super::table::NodeTable;
 use crate::engine::Engine;
-use crate::graph::nodes_of;
+use crate::graph::{nodes_of, orders_by_set};
 use crate::random::Stream;
 
 /// The most nodes.
@@ -215,44 +215,20 @@ impl LayerSums {
 fn pick(stream: &mut Stream, choices: impl Iterator<Item = (u64, f64)>) -> u64 {
     let choices: Vec<(u64, f64)> = choices.collect();
     let top = choices.iter().fold(f64::NEG_INFINITY, |top, &(_, log)| top.max(log));
-    let total: f64 = choices.iter().map(|&(_, log)| (log - top).exp()).sum();
-    let mut left = stream.uniform() * total;
-    let mut chosen = choices[0].0;
-    for (choice, log) in choices {
-        let weight = (log - top).exp();
-        // Rounding may leave a little at the end: the last possible choice takes it.
-        if weight > 0.0 {
-            chosen = choice;
-            left -= weight;
-        }
-        if left < 0.0 {
-            break;
-        }
-    }
-    chosen
+    let weights = || choices.iter().map(|&(choice, log)| (choice, (log - top).exp()));
+    let total: f64 = weights().map(|(_, weight)| weight).sum();
+    choose(stream.uniform() * total, weights()).unwrap_or(choices[0].0)
 }
 
 /// Draws one of the topological orders of a graph, all equally likely; the logarithm of how many there are.
 pub(super) fn draw_order(stream: &mut Stream, parents: &[u64], order: &mut [u16]) -> f64 {
-    let nodes = parents.len();
-    let mut children = vec![0u64; nodes];
-    for (node, &set) in parents.iter().enumerate() {
-        nodes_of(set).for_each(|parent| children[parent] |= 1 << node);
-    }
-    // Orders of each set that has with a node all its parents; a set ends with a node that has no children in it.
-    let mut counts = vec![0.0; 1 << nodes];
-    counts[0] = 1.0;
-    for set in 1..1u64 << nodes {
-        if nodes_of(set).all(|node| parents[node] & !set == 0) {
-            let ends = nodes_of(set).filter(|&node| children[node] & set == 0);
-            counts[set as usize] = ends.map(|node| counts[(set & !(1 << node)) as usize]).sum();
-        }
-    }
-    let mut set = (1u64 << nodes) - 1;
+    let counts = orders_by_set(parents);
+    let mut set = counts.len() as u64 - 1;
     let log_orders = f64::ln(counts[set as usize]);
     for place in order.iter_mut().rev() {
-        let ends = nodes_of(set).filter(|&node| children[node] & set == 0);
-        let last = pick(stream, ends.map(|node| (node as u64, counts[(set & !(1 << node)) as usize].ln())));
+        // A node that another one still needs leaves a set without any order.
+        let last = nodes_of(set).map(|node| (node as u64, counts[(set & !(1 << node)) as usize].ln()));
+        let last = pick(stream, last);
         *place = last as u16;
         set &= !(1 << last);
     }

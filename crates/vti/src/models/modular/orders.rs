@@ -17,6 +17,20 @@ use crate::random::Stream;
 /// The most nodes: there are 2ⁿ sets of them.
 pub(super) const MOST_NODES: usize = 20;
 
+/// The first of some things whose shares together exceed `left`. Rounding may leave a little at the end: the last thing with any
+/// share takes it. None where nothing has a share.
+pub(super) fn choose<T>(mut left: f64, shares: impl Iterator<Item = (T, f64)>) -> Option<T> {
+    let mut chosen = None;
+    for (thing, share) in shares.filter(|&(_, share)| share > 0.0) {
+        chosen = Some(thing);
+        left -= share;
+        if left < 0.0 {
+            break;
+        }
+    }
+    chosen
+}
+
 /// Scores of a node: the sets of parents it may have, and the score of each.
 pub(super) struct Scores<'a> {
     pub(super) sets: &'a [u64],
@@ -154,19 +168,8 @@ impl OrderSums {
         let mut set = (1u64 << self.nodes) - 1;
         for place in order.iter_mut().rev() {
             let total = self.before[set as usize];
-            let mut left = stream.uniform();
-            let mut chosen = 0;
-            for node in nodes_of(set) {
-                let share = (self.last(set, node) - total).exp();
-                // Rounding may leave a little at the end: the last possible node takes it.
-                if share > 0.0 {
-                    chosen = node;
-                    left -= share;
-                }
-                if left < 0.0 {
-                    break;
-                }
-            }
+            let shares = nodes_of(set).map(|node| (node, (self.last(set, node) - total).exp()));
+            let chosen = choose(stream.uniform(), shares).unwrap_or(0);
             *place = chosen as u16;
             set &= !(1 << chosen);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::orders::choose;
 use super::{ModularSettings, NodeScores};
 use crate::engine::Engine;
 use crate::graph::nodes_of;
@@ -82,23 +83,9 @@ impl NodeTable {
 
     /// Draws one of the sets that are `possible`, the sum of whose weights is `exp log_total`.
     pub(super) fn draw(&self, stream: &mut Stream, log_total: f64, possible: impl Fn(u64) -> bool) -> usize {
-        let mut left = stream.uniform();
-        let mut chosen = 0;
-        for &index in &self.ranked {
-            let index = index as usize;
-            if possible(self.sets[index]) {
-                let share = (self.logits[index] - log_total).exp();
-                // Rounding may leave a little at the end: the last possible set takes it.
-                if share > 0.0 {
-                    chosen = index;
-                    left -= share;
-                }
-                if left < 0.0 {
-                    break;
-                }
-            }
-        }
-        chosen
+        let sets = self.ranked.iter().map(|&index| index as usize).filter(|&index| possible(self.sets[index]));
+        let shares = sets.map(|index| (index, (self.logits[index] - log_total).exp()));
+        choose(stream.uniform(), shares).unwrap_or(0)
     }
 
     pub(super) fn state(&self) -> State {
