@@ -13,7 +13,7 @@ use vti::graph::metrics::{Better, Convention, Scores, conventions};
 use vti::problem::dag::simulate::{Simulated, SimulationSettings, simulate};
 use vti::problem::dag::{Dag, DagSettings, GraphPrior, LinearEvidence, Noise, Sem, enumerate};
 use vti::train::{Silent, TrainSettings, Trainer};
-use vti_peers::{DagmaSettings, DibsSettings, Peers};
+use vti_peers::{DagmaSettings, DibsSettings, FEW_LAMBDAS, Peers};
 
 use super::{Figures, peak_memory};
 use crate::Options;
@@ -25,7 +25,7 @@ const PEER_SETS: u64 = 5;
 
 /// What the cases are.
 pub(super) fn notes() -> Vec<String> {
-    let (dagma, dibs) = peer_settings(false);
+    let (dagma, dibs) = peer_settings();
     vec![
         format!(
             "Graphs, exact: linear equations with known noise, {EXACT_SETS} simulated data sets (30 rows, then 300, and so on), \
@@ -35,7 +35,7 @@ pub(super) fn notes() -> Vec<String> {
             "Graphs, dag-10: the paper's simulation, 10 nodes, 10 hidden units, 1,024 rows, {PEER_SETS} data sets; ours is q, or \
              corrected where it says so. DAGMA: the best over λ from {:?} for each score by itself, {} and {} steps of size {} \
              (its own: 50,000 and 80,000 of 0.0002). DiBS+: {} particles, {} steps of size {}, {} draws a gradient (its own: 5,000 \
-             of 0.005 with 128). Seconds of DAGMA are those of all λ, those of DiBS+ without compiling.",
+             of 0.005 with 128; both with their own settings: bench/results/paper). Seconds of DAGMA are those of all λ, those of DiBS+ without compiling.",
             dagma.lambdas,
             dagma.warm_iter,
             dagma.max_iter,
@@ -114,22 +114,10 @@ fn exact(
     report.push(Figures(seconds).line(case, "training and check", "s", ""))
 }
 
-/// What the peers get: less than their own settings would take, hours, and more than the small scale of the paper's figure.
-fn peer_settings(quick: bool) -> (DagmaSettings, DibsSettings) {
-    let dagma = DagmaSettings { lambdas: vec![0.01, 0.0215, 0.0464, 0.1], ..DagmaSettings::short() };
-    if quick {
-        return (dagma, DibsSettings::short());
-    }
-    let dagma = DagmaSettings { warm_iter: 2500, max_iter: 4000, lr: 2e-3, checkpoint: 500, ..dagma };
-    let dibs = DibsSettings {
-        steps: 2000,
-        stepsize: 0.01,
-        alpha_linear: 0.125,
-        beta_linear: 2.5,
-        n_grad_mc_samples: 4,
-        ..DibsSettings::default()
-    };
-    (dagma, dibs)
+/// What the peers get: far less than their own settings, which take hours.
+fn peer_settings() -> (DagmaSettings, DibsSettings) {
+    let dagma = DagmaSettings { lambdas: FEW_LAMBDAS.into(), ..DagmaSettings::short() };
+    (dagma, DibsSettings::short())
 }
 
 /// Scores that are compared: the paper's, and the area under the curve of edge probabilities.
@@ -210,26 +198,29 @@ fn against_peers(report: &mut Report, engine: &CpuEngine<f32>, options: &Options
 /// What q says, and what the evidences of nodes make of it.
 fn scores(dag: &Dag, truth: &Graph, check: &Check) -> Result<[Scores; 2]> {
     let factors = check.factors.as_ref().context("nodes are weighed one by one")?;
-    let samples = |weights: &[f64]| {
+    let samples = |words: &mut dyn Iterator<Item = (&[u16], f64)>| {
         let mut sums: BTreeMap<Graph, f64> = BTreeMap::new();
-        for (row, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
-            if let Some(graph) = dag.graph(check.draws.word(row)) {
+        for (word, weight) in words.filter(|(_, weight)| *weight > 0.0) {
+            if let Some(graph) = dag.graph(word) {
                 *sums.entry(graph).or_insert(0.0) += weight;
             }
         }
         sums.into_iter().collect::<Vec<_>>()
     };
+    let corrected = check.corrected_words();
+    let mut corrected = corrected.iter().map(|(word, weight)| (&word[..], *weight));
+    let mut learned = check.q_weights.iter().enumerate().map(|(row, &weight)| (check.draws.word(row), weight));
     let edges: Vec<f64> = factors.edges.iter().map(|edge| edge.value).collect();
     Ok([
-        Scores::of_posterior(truth, &factors.edges_q, &samples(&check.q_weights))?,
-        Scores::of_posterior(truth, &edges, &samples(&check.model_weights))?,
+        Scores::of_posterior(truth, &factors.edges_q, &samples(&mut learned))?,
+        Scores::of_posterior(truth, &edges, &samples(&mut corrected))?,
     ])
 }
 
 /// DAGMA and DiBS+ on the same data, one after the other with all threads.
 fn ask(python: &Path, options: &Options, made: &[Simulated]) -> Result<(Found, Found)> {
     let mut peers = Peers::start(python, options.threads)?;
-    let (dagma_settings, dibs_settings) = peer_settings(options.quick);
+    let (dagma_settings, dibs_settings) = peer_settings();
     let (mut dagma, mut dibs) = (Found::default(), Found::default());
     for (Simulated { table, truth }, seed) in made.iter().zip(1..) {
         let rows = table.columns.first().map_or(0, Vec::len);

@@ -203,7 +203,7 @@ impl<'a> Answer<'a> {
                 let count = refined.draws.len();
                 parts.weighted_words(&vec![1.0 / count as f64; count])
             }
-            _ => self.q_parts.weighted_words(&self.check.model_weights),
+            _ => self.check.corrected_words(),
         }
     }
 

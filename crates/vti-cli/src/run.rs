@@ -150,7 +150,9 @@ impl Job for Training<'_> {
             RunFacts { steps: fit.steps, stop: fit.stop.to_string(), seconds: fit.seconds, kept, replicates, warnings };
         let mut posterior = fit.posterior;
         posterior.save(&dir.posterior())?;
-        talk(args, &format!("checking with {} draws", session.config.check.draws));
+        let nodes =
+            if session.problem().factors().is_some() { ", node by node; non-linear ones take a while" } else { "" };
+        talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
         let summary = conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings)?;
         show(&summary, args.json)?;
         let files = match summary.found {

@@ -9,7 +9,7 @@ mod settings;
 
 pub use answer::{Cost, Dagma, DagmaPoint, Dibs};
 pub use process::{PeerError, Peers};
-pub use settings::{DagmaSettings, DibsSettings};
+pub use settings::{DagmaSettings, DibsSettings, FEW_LAMBDAS};
 
 /// Packages that a Python must have, a line for each, as `pip install --requirement` takes them.
 pub const REQUIREMENTS: &str = include_str!("../../../bench/peer/graphs-requirements.txt");

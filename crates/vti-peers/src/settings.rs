@@ -2,6 +2,10 @@
 
 use serde::Serialize;
 
+/// Three of the paper's λ, around what is best where 10 nodes are simulated with 16 to 1,024 rows: larger ones were better for two
+/// of 36 data sets.
+pub const FEW_LAMBDAS: [f64; 3] = [0.00464, 0.01, 0.0215];
+
 /// Settings of DAGMA with networks. The default: those of the package, with the paper's sweep of λ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DagmaSettings {

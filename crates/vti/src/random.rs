@@ -28,6 +28,8 @@ pub enum Purpose {
     Simulate,
     /// Starts, proposals and decisions of reversible jumps.
     Jump,
+    /// Starts, moves and decisions of annealed particles.
+    Anneal,
     /// Anything a test, an example or a benchmark wants.
     Other(u32),
 }
@@ -44,6 +46,7 @@ impl Purpose {
             Self::Summary => 7,
             Self::Simulate => 8,
             Self::Jump => 9,
+            Self::Anneal => 10,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }

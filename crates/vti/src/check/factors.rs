@@ -2,47 +2,50 @@
 //!
 //! Where q is a product over blocks given the model, so are its weights, and each factor under its key can be corrected on its
 //! own: the mean of its weights is its evidence. These have far fewer dimensions than whole models, and every draw says
-//! something about all of its blocks. A factor whose weights are too uneven to be averaged gets an error as large as its
-//! distance from its bound, so that what follows for graphs says how much hangs on it. For graphs the exact sums over orders then turn the evidences of nodes and sets of
-//! parents into the probabilities of graphs and edges.
+//! something about all of its blocks. Where the weights of a factor that matters are too uneven, and the problem can be seen
+//! from its prior, evidences are found by annealing instead ([`AnnealSettings`](super::AnnealSettings)). Without that a factor
+//! gets an error as large as its distance from its bound, so that what follows for graphs says how much hangs on it. For graphs
+//! the exact sums over orders then turn the evidences of nodes and sets of parents into the probabilities of graphs and edges.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::anneal::AnnealSettings;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
+use super::evidences::{Annealing, Evidences, anneal, place};
 use super::importance::Found;
 use super::{CheckError, Verdict};
 use crate::engine::Engine;
 use crate::graph::Graph;
-use crate::models::{ParentProbabilities, ParentScores};
+use crate::models::{Draw, NodeScores, ParentProbabilities, ParentScores};
 use crate::posterior::{Draws, Posterior};
 use crate::problem::{Problem, Topology};
-use crate::random::{Purpose, Stream};
+use crate::random::Purpose;
+use crate::space::Model;
 use crate::stats::{self, Estimate, Stratum};
 
 /// Factors with fewer draws are not corrected on their own.
-const FEWEST: usize = 25;
+pub(super) const FEWEST: usize = 25;
 
 /// k̂ counts for factors of at least this probability.
 const WORTH: f64 = 0.05;
 
-/// Repetitions with evidences moved within their errors.
-const REPEATS: u64 = 24;
-
-/// Above so many nodes, fewer repetitions: each takes seconds.
-const MANY_NODES: usize = 15;
-const FEW_REPEATS: u64 = 6;
+/// Weights with such a k̂ are too uneven, however many there are (Vehtari et al. 2024).
+const UNEVEN: f64 = 0.7;
 
 /// What the weights of factors say.
 #[derive(Clone, Debug, Serialize)]
 pub struct FactorCheck {
-    /// Factors that were drawn often enough, most probable first.
+    /// Factors that were drawn often enough or annealed, most probable first.
     pub factors: Vec<FactorCorrection>,
     /// Probabilities of edges under q, n × n row by row: `[i * n + j]` is that of i → j.
     pub edges_q: Vec<f64>,
     /// Corrected ones.
     pub edges: Vec<Estimate>,
+    /// Words drawn from the corrected distribution, as many as there are draws from q, one after another.
+    #[serde(skip)]
+    pub words: Vec<u16>,
 }
 
 /// One factor under a key.
@@ -56,8 +59,11 @@ pub struct FactorCorrection {
     pub q: f64,
     /// Corrected.
     pub corrected: f64,
-    /// `log ∫ η_b(θ_b | k) dθ_b`. Where k̂ is not below its threshold, the error is at least the distance from the bound.
+    /// `log ∫ η_b(θ_b | k) dθ_b`. Where k̂ is not below its threshold and nothing was annealed, the error is at least the
+    /// distance from the bound.
     pub log_evidence: Estimate,
+    /// Whether the evidence was found by annealing rather than by weights.
+    pub annealed: bool,
     /// k̂ of its weights, −∞ if they are all but equal ("-inf" in JSON).
     #[serde(serialize_with = "serialize_khat")]
     pub khat: Option<f64>,
@@ -87,52 +93,105 @@ pub(super) fn correct<P: Problem, E: Engine>(
     posterior: &mut Posterior<'_, P, E>,
     draws: &Draws,
     models: &[ModelCorrection],
+    settings: &AnnealSettings,
 ) -> Result<Option<Found>, CheckError> {
     let Some(scores) = posterior.parent_scores().filter(|_| !draws.blocks.keys.is_empty()) else { return Ok(None) };
     let engine = posterior.family().engine;
     let q = scores.probabilities(engine);
     let mut factors = weigh(draws, &scores, &q)?;
-    let (corrected_scores, errors) = corrected_scores(&scores, &q, &factors);
-    let corrected = corrected_scores.probabilities(engine);
+    if settings.runs > 0 && are_uneven(&factors) {
+        let views = (posterior.problem().factors(), posterior.family().space().blocks());
+        if let (Some(problem), Some(blocks)) = views {
+            let annealing = Annealing::new(problem, blocks, posterior.seed(), settings);
+            anneal(engine, annealing, &scores, &q, &mut factors);
+        }
+    }
+    let evidences = Evidences::new(&scores, &factors);
+    let corrected = evidences.scores.probabilities(engine);
     for factor in &mut factors {
         let place = place(&scores, factor.block, factor.key);
         factor.corrected = place.map_or(0.0, |place| corrected.nodes[factor.block][place]);
     }
-    let spread = repeat(engine, &corrected_scores, &errors, posterior.seed(), &corrected);
+    let spread = evidences.spread(engine, posterior.seed(), &corrected);
     // log p(m) is a constant and the parts of the nodes.
-    let word = draws.word(0);
-    let parts = block_parts(&scores, &draws.blocks.keys[..scores.nodes.len()], |node, place| node.log_prior[place]);
+    let keys = &draws.blocks.keys[..scores.nodes.len()];
     let orders = match scores.topology {
         Topology::Orders => 0.0,
-        Topology::Graphs => log_orders(&draws.blocks.keys[..scores.nodes.len()]),
+        Topology::Graphs => log_orders(keys),
     };
-    let constant = posterior.problem().log_prior(word) + orders - parts;
+    let parts = block_parts(&scores, keys, |node, place| node.log_prior[place]);
+    let constant = posterior.problem().log_prior(draws.word(0)) + orders - parts;
     let log_evidence = Estimate { value: corrected.log_total + constant, se: spread.log_total };
-    let models = correct_models(posterior, models, (&scores, &q), (&corrected_scores, &corrected), &factors);
-    let correction = Correction::new(models);
+    let words = draw_words(posterior, &evidences.scores, draws.len());
+    let models = with_drawn(posterior, models, &words);
+    let models = correct_models(posterior, &models, (&scores, &q), (&evidences.scores, &corrected), &factors);
+    let correction = Correction::known(models);
     let worst = worst(&factors);
     let (khat, threshold) = worst.map_or((None, stats::threshold(draws.len())), |worst| (worst.khat, worst.threshold));
     let moved = spread.edges.iter().copied().fold(0.0, f64::max);
-    let verdict = Verdict::of_factors(khat, threshold, moved, &correction);
+    let annealed = factors.iter().any(|factor| factor.annealed);
+    let verdict = Verdict::of_factors(khat, threshold, (moved, annealed), &correction);
     let edges = corrected.edges.iter().zip(&spread.edges).map(|(&value, &se)| Estimate { value, se }).collect();
-    let check = FactorCheck { factors, edges_q: q.edges, edges };
+    let check = FactorCheck { factors, edges_q: q.edges, edges, words };
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
 }
 
-/// The factor that matters whose k̂ is furthest beyond its threshold.
+/// Words drawn from the corrected scores; none where the space has no graphs.
+fn draw_words<P: Problem, E: Engine>(posterior: &Posterior<'_, P, E>, scores: &ParentScores, count: usize) -> Vec<u16> {
+    let draw = Draw { seed: posterior.seed(), purpose: Purpose::Check, step: u64::MAX - 1 };
+    let graphs = posterior.family().space().graphs();
+    graphs.map_or_else(Vec::new, |graphs| scores.draw(posterior.family().engine, graphs, draw, count))
+}
+
+/// Models that draws from q met, and those that only draws from the corrected distribution did.
+fn with_drawn<P: Problem, E: Engine>(
+    posterior: &Posterior<'_, P, E>,
+    models: &[ModelCorrection],
+    words: &[u16],
+) -> Vec<ModelCorrection> {
+    let space = posterior.family().space();
+    let mut all = models.to_vec();
+    let mut places: HashMap<Model, usize> = models.iter().map(|model| model.model.clone()).zip(0..).collect();
+    for word in words.chunks_exact(space.arities().len()) {
+        let mut word = word.to_vec();
+        space.canonical(&mut word);
+        let model = Model::from(word);
+        let next = all.len();
+        let place = *places.entry(model).or_insert_with_key(|model| {
+            all.push(ModelCorrection {
+                label: space.label(model),
+                model: model.clone(),
+                q: 0.0,
+                corrected: Estimate { value: 0.0, se: 0.0 },
+                log_evidence: None,
+                khat: None,
+                draws: 0,
+            });
+            next
+        });
+        all[place].draws += 1;
+    }
+    all
+}
+
+/// Whether factors of a node that have too uneven weights matter together.
+fn are_uneven(factors: &[FactorCorrection]) -> bool {
+    let mut sums: HashMap<usize, f64> = HashMap::new();
+    for factor in factors.iter().filter(|factor| factor.khat.is_none_or(|khat| khat >= UNEVEN)) {
+        *sums.entry(factor.block).or_insert(0.0) += factor.q;
+    }
+    sums.values().any(|&sum| sum >= WORTH)
+}
+
+/// The factor that matters, among those that were drawn, whose k̂ is furthest beyond its threshold.
 fn worst(factors: &[FactorCorrection]) -> Option<&FactorCorrection> {
     let beyond = |factor: &FactorCorrection| factor.khat.map_or(f64::INFINITY, |khat| khat - factor.threshold);
-    let matter = factors.iter().filter(|factor| factor.q.max(factor.corrected) >= WORTH);
+    let matter = factors.iter().filter(|factor| factor.draws > 0 && factor.q.max(factor.corrected) >= WORTH);
     matter.max_by(|a, b| beyond(a).total_cmp(&beyond(b)))
 }
 
-/// The place of a set of parents among those of its node.
-fn place(scores: &ParentScores, node: usize, set: u64) -> Option<usize> {
-    scores.nodes[node].sets.binary_search(&set).ok()
-}
-
 /// The sum over nodes of something about their sets of parents; −∞ if one is unknown.
-fn block_parts(scores: &ParentScores, keys: &[u64], part: impl Fn(&crate::models::NodeScores, usize) -> f64) -> f64 {
+fn block_parts(scores: &ParentScores, keys: &[u64], part: impl Fn(&NodeScores, usize) -> f64) -> f64 {
     let nodes = keys.iter().enumerate();
     nodes
         .map(|(node, &set)| place(scores, node, set).map_or(f64::NEG_INFINITY, |at| part(&scores.nodes[node], at)))
@@ -175,6 +234,7 @@ fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Resul
             q: q.nodes[block][at],
             corrected: 0.0,
             log_evidence: Estimate { value, se },
+            annealed: false,
             khat,
             threshold: stats::threshold(count),
             draws: count,
@@ -182,64 +242,6 @@ fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Resul
     }
     found.sort_by(|a, b| b.q.total_cmp(&a.q).then((a.block, a.key).cmp(&(b.block, b.key))));
     Ok(found)
-}
-
-/// Scores with the evidences of factors in place of their bounds, and the error of each. What was not drawn often enough keeps
-/// its score, moved by as much as those of its node were on average.
-fn corrected_scores(
-    scores: &ParentScores,
-    q: &ParentProbabilities,
-    factors: &[FactorCorrection],
-) -> (ParentScores, Vec<Vec<f64>>) {
-    let mut corrected = scores.clone();
-    let mut errors: Vec<Vec<f64>> = scores.nodes.iter().map(|node| vec![0.0; node.sets.len()]).collect();
-    for (block, node) in corrected.nodes.iter_mut().enumerate() {
-        let own = || factors.iter().filter(|factor| factor.block == block);
-        let mut moves = Vec::new();
-        for factor in own() {
-            if let Some(at) = place(scores, block, factor.key) {
-                let to = node.log_prior[at] + factor.log_evidence.value;
-                moves.push((at, to, to - node.logits[at], q.nodes[block][at]));
-                errors[block][at] = factor.log_evidence.se;
-            }
-        }
-        let weight: f64 = moves.iter().map(|&(.., q)| q).sum();
-        let shift = moves.iter().map(|&(_, _, by, q)| by * q).sum::<f64>() / weight.max(f64::MIN_POSITIVE);
-        node.logits.iter_mut().for_each(|logit| *logit += shift);
-        moves.iter().for_each(|&(at, to, ..)| node.logits[at] = to);
-    }
-    (corrected, errors)
-}
-
-/// Standard errors of what follows from scores.
-struct Spread {
-    edges: Vec<f64>,
-    log_total: f64,
-}
-
-/// How much probabilities move when evidences move within their errors.
-fn repeat<E: Engine>(
-    engine: &E,
-    scores: &ParentScores,
-    errors: &[Vec<f64>],
-    seed: u64,
-    centre: &ParentProbabilities,
-) -> Spread {
-    let repeats = if scores.nodes.len() > MANY_NODES { FEW_REPEATS } else { REPEATS };
-    let mut squares = vec![0.0; centre.edges.len()];
-    let mut total = 0.0;
-    for number in 0..repeats {
-        let mut stream = Stream::new(seed, Purpose::Check, u64::MAX, number);
-        let mut moved = scores.clone();
-        for (node, errors) in moved.nodes.iter_mut().zip(errors) {
-            node.logits.iter_mut().zip(errors).for_each(|(logit, error)| *logit += error * stream.normal());
-        }
-        let found = moved.probabilities(engine);
-        squares.iter_mut().zip(found.edges.iter().zip(&centre.edges)).for_each(|(s, (a, b))| *s += (a - b) * (a - b));
-        total += (found.log_total - centre.log_total).powi(2);
-    }
-    let share = repeats as f64;
-    Spread { edges: squares.into_iter().map(|s| (s / share).sqrt()).collect(), log_total: (total / share).sqrt() }
 }
 
 /// Exact probabilities of the models under q and under the corrected scores.
@@ -275,7 +277,9 @@ fn correct_models<P: Problem, E: Engine>(
         });
         // The evidence of the model against that of all others.
         let se = value * (1.0 - value).max(0.0) * log_evidence.map_or(1.0, |evidence| evidence.se);
-        let khats = own.map(|own| own.iter().map(|factor| factor.khat).collect::<Option<Vec<f64>>>());
+        // The k̂ of weights says nothing about evidences that were found without them.
+        let khat = |factor: &&FactorCorrection| factor.khat.filter(|_| !factor.annealed);
+        let khats = own.map(|own| own.iter().map(khat).collect::<Option<Vec<f64>>>());
         ModelCorrection {
             q: of(scores, q.log_total),
             corrected: Estimate { value, se },

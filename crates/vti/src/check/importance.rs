@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::CheckError;
+use super::anneal::AnnealSettings;
 use super::correction::{Correction, ModelCorrection};
 use super::factors::{self, FactorCheck, khat_of};
 use super::strata::{self, Stratified};
@@ -24,18 +25,21 @@ pub struct CheckSettings {
     pub draws: usize,
     /// For how many of the most probable models k̂ and evidence are reported.
     pub leading: usize,
+    /// How evidences of factors are found where weights are too uneven.
+    pub anneal: AnnealSettings,
 }
 
 impl Default for CheckSettings {
     fn default() -> Self {
-        Self { draws: 20_000, leading: 20 }
+        Self { draws: 20_000, leading: 20, anneal: AnnealSettings::default() }
     }
 }
 
 impl CheckSettings {
     /// Refuses settings that make no sense.
     pub fn check(&self) -> Result<(), SettingError> {
-        SettingError::check("draws", self.draws as f64, self.draws >= 100, "at least 100")
+        SettingError::check("draws", self.draws as f64, self.draws >= 100, "at least 100")?;
+        self.anneal.check()
     }
 }
 
@@ -72,10 +76,6 @@ pub struct Check {
     /// What each draw counts under q; they sum to 1.
     #[serde(skip)]
     pub q_weights: Vec<f64>,
-    /// What the model of each draw counts in the corrected answer; they sum to 1. Where there are factors these are far more
-    /// even than the weights of whole draws, and say the same about models.
-    #[serde(skip)]
-    pub model_weights: Vec<f64>,
     /// Where each stratum ends.
     #[serde(skip)]
     ends: Vec<usize>,
@@ -89,6 +89,28 @@ impl Check {
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Result<Estimate, EstimateError> {
         let start = |stratum: usize| if stratum == 0 { 0 } else { self.ends[stratum - 1] };
         stats::ratio(&split(&self.log_weights, &self.ends, &self.tails), |stratum, draw| f(start(stratum) + draw))
+    }
+
+    /// Words with what they count in the corrected answer, which sums to 1: those of the draws by their weights or, where
+    /// factors were corrected, words drawn from what follows for models. These say more than weighted draws can where q is
+    /// far off.
+    pub fn corrected_words(&self) -> Vec<(Model, f64)> {
+        let mut sums: HashMap<&[u16], f64> = HashMap::new();
+        match &self.factors {
+            Some(FactorCheck { words, .. }) if !words.is_empty() => {
+                let share = self.draws.width as f64 / words.len() as f64;
+                words.chunks_exact(self.draws.width).for_each(|word| *sums.entry(word).or_insert(0.0) += share);
+            }
+            _ => {
+                let log_total = stats::log_sum_exp(&self.log_weights);
+                for (row, log_weight) in self.log_weights.iter().enumerate() {
+                    *sums.entry(self.draws.word(row)).or_insert(0.0) += (log_weight - log_total).exp();
+                }
+            }
+        }
+        let mut words: Vec<(Model, f64)> = sums.into_iter().map(|(word, weight)| (Model::from(word), weight)).collect();
+        words.sort_by(|a, b| a.0.cmp(&b.0));
+        words
     }
 }
 
@@ -139,15 +161,11 @@ pub fn check<P: Problem, E: Engine>(
     let q_weights = q_weights(&words, &ends);
     let verdict = Verdict::of_weights(khat, threshold, &correction);
     let found = Found { khat, threshold, log_evidence, correction, verdict, check: None };
-    let found = match factors::correct(posterior, &draws, &found.correction.models)? {
+    let found = match factors::correct(posterior, &draws, &found.correction.models, &settings.anneal)? {
         Some(corrected) => corrected,
         None => found,
     };
     let Found { khat, threshold, log_evidence, correction, verdict, check: factors } = found;
-    let model_weights = match factors {
-        Some(_) => grouped.weights(&q_weights, &correction),
-        None => normalised(&log_weights),
-    };
     Ok(Check {
         khat,
         threshold,
@@ -161,16 +179,9 @@ pub fn check<P: Problem, E: Engine>(
         draws,
         log_weights,
         q_weights,
-        model_weights,
         ends,
         tails,
     })
-}
-
-/// Weights that sum to 1.
-fn normalised(log_weights: &[f64]) -> Vec<f64> {
-    let log_total = stats::log_sum_exp(log_weights);
-    log_weights.iter().map(|log_weight| (log_weight - log_total).exp()).collect()
 }
 
 /// What weights say, be they of models or of factors.
@@ -290,17 +301,6 @@ impl Groups {
         groups
     }
 
-    /// What draws count under q, moved to what their models count when corrected.
-    fn weights(&self, q_weights: &[f64], correction: &Correction) -> Vec<f64> {
-        let ratio = |model: &ModelCorrection| if model.q > 0.0 { model.corrected.value / model.q } else { 0.0 };
-        let ratios: HashMap<&Model, f64> = correction.models.iter().map(|model| (&model.model, ratio(model))).collect();
-        let moved = q_weights.iter().zip(&self.of_draw).map(|(q, &group)| q * ratios[&self.models[group]]);
-        let moved: Vec<f64> = moved.collect();
-        let total: f64 = moved.iter().sum();
-        // Should all that was drawn be beyond comparison with what was not, it says no more than q.
-        if total > 0.0 { moved.into_iter().map(|weight| weight / total).collect() } else { q_weights.to_vec() }
-    }
-
     /// Corrected probabilities of all groups, with evidence and k̂ of the leading ones.
     fn correct<P: Problem, E: Engine>(
         &self,
@@ -324,7 +324,7 @@ impl Groups {
             khat: None,
             draws: counts[group],
         });
-        let mut correction = Correction::new(models.collect());
+        let mut correction = Correction::estimated(models.collect());
         let numbers: HashMap<&Model, usize> = self.models.iter().zip(0..).collect();
         for model in correction.models.iter_mut().take(leading) {
             let group = numbers[&model.model];

@@ -2,17 +2,21 @@
 //!
 //! Draws from q are weighted by `w = p(m) η(θ | m) / q(m, θ)`. The weights say how good q is (Pareto k̂), what the evidence
 //! is, and what the model probabilities should have been. Where they are too uneven to be used, chains with q as their
-//! proposal ([`refine`]) take over. Where the density has factors, each has weights of its own ([`FactorCheck`]).
+//! proposal ([`refine`]) take over. Where the density has factors, each has weights of its own ([`FactorCheck`]), or an evidence
+//! found from the prior ([`AnnealSettings`]).
 
+mod anneal;
 mod chain;
 mod correction;
 mod error;
+mod evidences;
 mod factors;
 mod importance;
 mod refine;
 mod strata;
 mod verdict;
 
+pub use anneal::AnnealSettings;
 pub use correction::{Correction, ModelCorrection};
 pub use error::CheckError;
 pub use factors::{FactorCheck, FactorCorrection};

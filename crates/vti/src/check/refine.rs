@@ -236,7 +236,7 @@ impl Visits {
                 draws: self.counts[model],
             }
         });
-        Diagnosed { correction: Correction::new(models.collect()), rhat, effective }
+        Diagnosed { correction: Correction::estimated(models.collect()), rhat, effective }
     }
 }
 

@@ -48,23 +48,38 @@ impl Verdict {
     }
 
     /// By the weights of factors. Where they are too uneven, what counts is how far edges `moved` when every evidence moved by as
-    /// much as it may be off.
-    pub(super) fn of_factors(khat: Option<f64>, threshold: f64, moved: f64, correction: &Correction) -> Self {
-        if khat.is_some_and(|khat| khat < threshold) {
+    /// much as it may be off; the evidences may have been annealed.
+    pub(super) fn of_factors(
+        khat: Option<f64>,
+        threshold: f64,
+        (moved, annealed): (f64, bool),
+        correction: &Correction,
+    ) -> Self {
+        let is_even = khat.is_some_and(|khat| khat < threshold);
+        if is_even && moved <= 2.0 * SMALL {
             return Self::of_weights(khat, threshold, correction);
         }
         let shown = khat.map_or("unknown".into(), |khat| format!("{khat:.2}"));
-        let shown = format!("k̂ = {shown}, not below {threshold:.2}");
+        let shown = format!("k̂ = {shown}, {}below {threshold:.2}", if is_even { "" } else { "not " });
         let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
         if moved <= 2.0 * SMALL {
-            let text = format!(
-                "edges only: {moves} {moved:.3} at most; parameters and the evidence are not to be relied on ({shown})"
-            );
+            let text = if annealed {
+                format!(
+                    "corrected: evidences of nodes were found from the prior, and {moves} {moved:.3} at most; use the corrected \
+                     edges and graphs, but do not rely on parameters, which are those of q ({shown})"
+                )
+            } else {
+                format!(
+                    "edges only: {moves} {moved:.3} at most; parameters and the evidence are not to be relied on ({shown})"
+                )
+            };
             return Self { kind: VerdictKind::Corrected, text };
         }
+        let more =
+            if annealed { "give check.anneal more runs and particles" } else { "train longer or use a richer flow" };
         let text = format!(
             "do not trust uncertain edges: {moves} up to {moved:.2}, as their standard errors say; edges with small ones, and \
-             those alone, can be relied on ({shown}); train longer or use a richer flow"
+             those alone, can be relied on ({shown}); {more}"
         );
         Self { kind: VerdictKind::DoNotTrust, text }
     }

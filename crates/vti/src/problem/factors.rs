@@ -27,6 +27,20 @@ pub trait Factors: Send + Sync {
         0.0
     }
 
+    /// `ℓ_b(z | k)` of several z, one after another, and the gradients, where the parameters of a block are a function of standard
+    /// normal numbers z, as many as there are parameters, such that
+    ///
+    /// ```text
+    /// ∫ η_b(θ_b | k) dθ_b = E[exp ℓ_b(z | k)],   z ~ N(0, I):
+    /// ```
+    ///
+    /// the likelihood, seen from a normal prior. A check then finds evidences from the prior as well, whatever q is. Not a number
+    /// where it is undefined; false, the default, where there is no such way.
+    fn log_likelihoods(&self, block: usize, key: u64, z: &[f64], values: &mut [f64], gradients: &mut [f64]) -> bool {
+        let _ = (block, key, z, values, gradients);
+        false
+    }
+
     /// The block's part of `log p(m)`, which is `Σ_b` of these and a constant, and for [`Topology::Graphs`] minus the logarithm
     /// of the number of orders of the graph.
     fn log_prior(&self, block: usize, key: u64) -> f64;

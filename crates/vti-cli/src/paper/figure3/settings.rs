@@ -6,7 +6,7 @@ use vti::models::{AutoregressiveSettings, ModelsSettings};
 use vti::problem::dag::simulate::SimulationSettings;
 use vti::problem::dag::{DagSettings, GraphPrior, Noise, Sem};
 use vti::train::TrainSettings;
-use vti_peers::{DagmaSettings, DibsSettings};
+use vti_peers::{DagmaSettings, DibsSettings, FEW_LAMBDAS};
 
 use super::Figure3Args;
 use crate::paper::Scale;
@@ -47,14 +47,14 @@ impl Settings {
     pub(super) fn new(args: &Figure3Args) -> Self {
         let common = &args.common;
         let defaults = TrainSettings::factored();
-        let (data_sets, rows, steps, joint_steps, dagma, dibs) = match common.scale {
+        let (data_sets, rows, joint_steps, dagma, dibs) = match common.scale {
             Scale::Small => {
-                let dagma = DagmaSettings { lambdas: vec![0.01, 0.0215, 0.0464, 0.1], ..DagmaSettings::short() };
-                (9, vec![16, 64, 256, 1024], 300, 0, dagma, DibsSettings::short())
+                let dagma = DagmaSettings { lambdas: FEW_LAMBDAS.into(), ..DagmaSettings::short() };
+                (9, vec![16, 64, 256, 1024], 0, dagma, DibsSettings::short())
             }
             Scale::Full => {
                 let rows = vec![16, 32, 64, 128, 256, 512, 1024];
-                (10, rows, defaults.steps, 50_000, DagmaSettings::default(), DibsSettings::default())
+                (10, rows, 50_000, DagmaSettings::default(), DibsSettings::default())
             }
         };
         let sem = Sem::Mlp { hidden: 10, bias: false };
@@ -76,7 +76,7 @@ impl Settings {
                 ..DagSettings::default()
             },
             family: FamilySettings::default(),
-            train: TrainSettings { steps: common.steps.unwrap_or(steps), ..defaults },
+            train: TrainSettings { steps: common.steps.unwrap_or(defaults.steps), ..defaults },
             joint: (joint_steps > 0).then(|| joint(joint_steps)),
             check_draws: 10_000,
             dagma,

@@ -9,7 +9,6 @@ use vti::engine::CpuEngine;
 use vti::family::FamilySettings;
 use vti::graph::Graph;
 use vti::graph::metrics::edge_probabilities;
-use vti::posterior::Draws;
 use vti::problem::dag::Dag;
 use vti::train::{Silent, TrainSettings, Trainer};
 
@@ -41,15 +40,16 @@ pub(in crate::paper) fn learn(
         Some(check) => checked(dag, check)?,
         None => {
             let drawn = fit.posterior.draw(draws, 0)?;
-            let samples = graphs(dag, &drawn, &vec![1.0; drawn.len()]);
-            vec![Answer::of_samples(Method::Vti, samples)?]
+            let words = (0..drawn.len()).map(|row| (drawn.word(row), 1.0));
+            vec![Answer::of_samples(Method::Vti, graphs(dag, words))?]
         }
     };
     Ok((answers, Facts { seconds: start.elapsed().as_secs_f64(), khat: khat(found.as_ref()) }))
 }
 
 fn checked(dag: &Dag, check: &Check) -> Result<Vec<Answer>> {
-    let samples = graphs(dag, &check.draws, &check.q_weights);
+    let learned = check.q_weights.iter().enumerate().map(|(row, &weight)| (check.draws.word(row), weight));
+    let samples = graphs(dag, learned);
     let Some(factors) = &check.factors else { return Ok(vec![Answer::of_samples(Method::Vti, samples)?]) };
     let corrected = factors.edges.iter().map(|edge| edge.value).collect();
     Ok(vec![
@@ -58,16 +58,16 @@ fn checked(dag: &Dag, check: &Check) -> Result<Vec<Answer>> {
             method: Method::VtiCorrected,
             setting: None,
             edges: corrected,
-            samples: graphs(dag, &check.draws, &check.model_weights),
+            samples: graphs(dag, check.corrected_words().iter().map(|(word, weight)| (&word[..], *weight))),
         },
     ])
 }
 
-/// Graphs of draws, each once, with the sums of their draws' weights.
-fn graphs(dag: &Dag, draws: &Draws, weights: &[f64]) -> Vec<(Graph, f64)> {
+/// Graphs of words, each once, with the sums of the words' weights.
+fn graphs<'a>(dag: &Dag, words: impl Iterator<Item = (&'a [u16], f64)>) -> Vec<(Graph, f64)> {
     let mut sums: BTreeMap<Graph, f64> = BTreeMap::new();
-    for (row, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
-        if let Some(graph) = dag.graph(draws.word(row)) {
+    for (word, weight) in words.filter(|(_, weight)| *weight > 0.0) {
+        if let Some(graph) = dag.graph(word) {
             *sums.entry(graph).or_insert(0.0) += weight;
         }
     }

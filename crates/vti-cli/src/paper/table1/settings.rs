@@ -38,7 +38,7 @@ impl Settings {
         let common = &args.common;
         let defaults = TrainSettings::factored();
         let (every, steps, dagma, dibs) = match common.scale {
-            Scale::Small => (4, 300, DagmaSettings::short(), DibsSettings::short()),
+            Scale::Small => (5, 300, DagmaSettings::short(), DibsSettings::short()),
             Scale::Full => (1, defaults.steps, DagmaSettings::default(), DibsSettings::default()),
         };
         let hidden = 5;

@@ -12,7 +12,7 @@
 //! and the sum over all graphs is that of F over the last layers. There are 4ⁿ terms. Everything is kept as logarithms.
 
 use super::orders::{Scores, choose, log_add, subset_sums, superset_sums, without};
-use super::table::NodeTable;
+use super::scores::Ranked;
 use crate::engine::Engine;
 use crate::graph::{nodes_of, orders_by_set};
 use crate::random::Stream;
@@ -119,7 +119,7 @@ impl LayerSums {
     }
 
     /// Draws the parents of all nodes, the last layer first; the sum of their logits.
-    pub(super) fn draw(&self, stream: &mut Stream, tables: &[NodeTable], parents: &mut [u64]) -> f64 {
+    pub(super) fn draw(&self, stream: &mut Stream, own: &[Ranked<'_>], parents: &mut [u64]) -> f64 {
         let (mut set, mut sum) = (self.all(), 0.0);
         let mut layer = pick(stream, subsets(set).map(|layer| (layer, self.sums[self.place(set, layer)])));
         loop {
@@ -133,13 +133,14 @@ impl LayerSums {
             });
             for node in nodes_of(layer) {
                 let index = match previous {
-                    None => tables[node].index(0).unwrap_or(0),
-                    Some(previous) => tables[node].draw(stream, self.next(node, before, previous), |parents| {
+                    // No parents: the first of its sets.
+                    None => 0,
+                    Some(previous) => own[node].draw(stream, self.next(node, before, previous), |parents| {
                         parents & !before == 0 && parents & previous != 0
                     }),
                 };
-                parents[node] = tables[node].sets[index];
-                sum += tables[node].logits[index];
+                parents[node] = own[node].sets[index];
+                sum += own[node].logits[index];
             }
             let Some(previous) = previous else { return sum };
             (set, layer) = (before, previous);

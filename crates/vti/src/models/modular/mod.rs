@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use self::orders::Scores;
 pub use self::scores::{NodeScores, ParentProbabilities, ParentScores};
+use self::scores::{Ranked, draw_words};
 use self::sums::Sums;
 use self::table::NodeTable;
 use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, Progress, ScoredBatch};
@@ -211,15 +212,8 @@ impl<E: Engine> ModelDistribution<E> for Modular<'_> {
 
     fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]) {
         self.ensure(engine);
-        let (width, nodes) = (self.space.arities().len(), self.space.nodes());
-        let Self { space, tables, sums, .. } = &*self;
-        let mut rows: Vec<(&mut [u16], &mut f64)> = words.chunks_exact_mut(width).zip(log_q).collect();
-        engine.for_each_lane(&mut rows, |row, (word, log_q)| {
-            let mut stream = draw.row(row);
-            let (mut order, mut parents) = (vec![0u16; nodes], vec![0u64; nodes]);
-            **log_q = sums.draw(&mut stream, tables, &mut parents, &mut order);
-            space.write_word(&order, &parents, word);
-        });
+        let nodes: Vec<Ranked<'_>> = self.tables.iter().map(NodeTable::ranked).collect();
+        draw_words(engine, (self.space, &self.sums), &nodes, draw, words, log_q);
     }
 
     fn log_prob(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]) {

@@ -2,7 +2,7 @@
 
 use super::layers::{self, LayerSums, draw_order};
 use super::orders::{self, OrderSums, Scores};
-use super::table::NodeTable;
+use super::scores::Ranked;
 use crate::engine::Engine;
 use crate::graph::Graph;
 use crate::problem::Topology;
@@ -61,7 +61,7 @@ impl Sums {
     pub(super) fn draw(
         &self,
         stream: &mut Stream,
-        tables: &[NodeTable],
+        nodes: &[Ranked<'_>],
         parents: &mut [u64],
         order: &mut [u16],
     ) -> f64 {
@@ -71,16 +71,16 @@ impl Sums {
                 let (mut before, mut sum) = (0, 0.0);
                 for &node in &*order {
                     let node = usize::from(node);
-                    let table = &tables[node];
-                    let index = table.draw(stream, sums.local(node, before), |parents| parents & !before == 0);
-                    parents[node] = table.sets[index];
-                    sum += table.logits[index];
+                    let own = &nodes[node];
+                    let index = own.draw(stream, sums.local(node, before), |parents| parents & !before == 0);
+                    parents[node] = own.sets[index];
+                    sum += own.logits[index];
                     before |= 1 << node;
                 }
                 sum - sums.log_total()
             }
             Self::Graphs(sums) => {
-                let sum = sums.draw(stream, tables, parents);
+                let sum = sums.draw(stream, nodes, parents);
                 sum - sums.log_total() - draw_order(stream, parents, order)
             }
         }

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::orders::choose;
+use super::scores::{Ranked, rank};
 use super::{ModularSettings, NodeScores};
 use crate::engine::Engine;
 use crate::graph::nodes_of;
 use crate::models::surrogate::belief::Belief;
 use crate::models::surrogate::learner::Learner;
 use crate::problem::Factors;
-use crate::random::Stream;
 use crate::space::EdgeRules;
 use crate::state::{State, StateError};
 
@@ -76,16 +75,12 @@ impl NodeTable {
 
     /// Sorts sets by their logits, so that draws find theirs early.
     pub(super) fn rank(&mut self) {
-        let Self { ranked, logits, .. } = self;
-        let key = |&set: &u32| logits[set as usize];
-        ranked.sort_unstable_by(|a, b| key(b).total_cmp(&key(a)).then(a.cmp(b)));
+        rank(&self.logits, &mut self.ranked);
     }
 
-    /// Draws one of the sets that are `possible`, the sum of whose weights is `exp log_total`.
-    pub(super) fn draw(&self, stream: &mut Stream, log_total: f64, possible: impl Fn(u64) -> bool) -> usize {
-        let sets = self.ranked.iter().map(|&index| index as usize).filter(|&index| possible(self.sets[index]));
-        let shares = sets.map(|index| (index, (self.logits[index] - log_total).exp()));
-        choose(stream.uniform(), shares).unwrap_or(0)
+    /// What draws are made from.
+    pub(super) fn ranked(&self) -> Ranked<'_> {
+        Ranked { sets: &self.sets, logits: &self.logits, ranked: &self.ranked }
     }
 
     pub(super) fn state(&self) -> State {

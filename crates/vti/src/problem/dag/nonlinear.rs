@@ -33,16 +33,34 @@ impl Nonlinear {
 
     /// `log p(x_j | x_pa, θ_j)` of one arrangement of the hidden units, and its gradient.
     pub(super) fn log_likelihood(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        let kept = lock(&self.scratch).pop();
-        let mut scratch = kept.unwrap_or_else(|| self.likelihood.scratch());
-        let value = self.likelihood.node(&mut scratch, node, parents, theta, gradient);
-        lock(&self.scratch).push(scratch);
+        let mut value = [f64::NAN];
+        self.plain_log_likelihoods(node, parents, theta, &mut value, gradient);
+        let [value] = value;
         match self.arranged(node, parents) {
             Some(peak) if value.is_finite() => {
                 value + log_weight(self.likelihood.layout, parents.count_ones() as usize, &peak, theta, gradient)
             }
             _ => value,
         }
+    }
+
+    /// The plain `log p(x_j | x_pa, θ_j)` of several θ_j, one after another, and its gradients: that of all arrangements.
+    pub(super) fn plain_log_likelihoods(
+        &self,
+        node: usize,
+        parents: u64,
+        theta: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+    ) {
+        let kept = lock(&self.scratch).pop();
+        let mut scratch = kept.unwrap_or_else(|| self.likelihood.scratch());
+        let dim = theta.len() / values.len().max(1);
+        for (row, value) in values.iter_mut().enumerate() {
+            let place = row * dim..(row + 1) * dim;
+            *value = self.likelihood.node(&mut scratch, node, parents, &theta[place.clone()], &mut gradients[place]);
+        }
+        lock(&self.scratch).push(scratch);
     }
 
     /// What tells hidden units apart, where there are any and they are few enough.

@@ -289,6 +289,29 @@ impl Factors for Dag {
         }
     }
 
+    /// Weights are s z, and log σ is z.
+    fn log_likelihoods(&self, node: usize, parents: u64, z: &[f64], values: &mut [f64], gradients: &mut [f64]) -> bool {
+        let (unknown, scale) = (usize::from(self.constraints.is_some()), self.settings.weight_scale);
+        let dim = z.len() / values.len().max(1);
+        let is_sigma = |place: usize| place % dim < unknown;
+        let natural = |(place, &z): (usize, &f64)| if is_sigma(place) { z.exp() } else { scale * z };
+        let theta: Vec<f64> = z.iter().enumerate().map(natural).collect();
+        match &self.likelihood {
+            Likelihood::Linear(linear) => {
+                for (row, value) in values.iter_mut().enumerate() {
+                    let place = row * dim..(row + 1) * dim;
+                    *value = linear.log_likelihood(node, parents, &theta[place.clone()], &mut gradients[place]);
+                }
+            }
+            // All arrangements of hidden units at once: none of them is special seen from the prior.
+            Likelihood::Mlp(mlp) => mlp.plain_log_likelihoods(node, parents, &theta, values, gradients),
+        }
+        for (place, (gradient, theta)) in gradients.iter_mut().zip(&theta).enumerate() {
+            *gradient *= if is_sigma(place) { *theta } else { scale };
+        }
+        true
+    }
+
     fn log_prior(&self, _: usize, parents: u64) -> f64 {
         -self.settings.edge_penalty * f64::from(parents.count_ones())
     }

@@ -1,0 +1,473 @@
+//! Evidences of factors in place of their bounds: what they make of scores, which of them are still missing, and how much hangs
+//! on their errors.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::anneal::{self, AnnealSettings};
+use super::factors::{FEWEST, FactorCorrection};
+use crate::engine::Engine;
+use crate::models::{ParentProbabilities, ParentScores};
+use crate::problem::Factors;
+use crate::random::{Purpose, Stream};
+use crate::space::Blocks;
+use crate::stats::{self, Estimate};
+
+/// Repetitions with evidences moved within their errors.
+const REPEATS: u64 = 24;
+
+/// Above so many nodes, fewer repetitions: each takes seconds.
+const MANY_NODES: usize = 15;
+const FEW_REPEATS: u64 = 6;
+
+/// Factors are annealed if they would have this probability, were their evidence so many standard errors better than expected.
+const FLOOR: f64 = 3e-3;
+const HOPE: f64 = 2.0;
+
+/// And if all that are left of a node had more than this together.
+const REST: f64 = 0.05;
+
+/// Runs are added, so many times as many as there were at first and so often, where an error moves a probability by this much;
+/// for no more factors than this at a time.
+const CONTESTED: f64 = 0.02;
+const SHARPER: usize = 3;
+const SHARPENINGS: usize = 2;
+const MOST_CONTESTED: usize = 24;
+
+/// Fewer points than this make no line.
+const FEW: usize = 4;
+
+/// How often factors that have come to matter are looked for.
+const ROUNDS: usize = 8;
+
+/// The place of a set of parents among those of its node.
+pub(super) fn place(scores: &ParentScores, node: usize, set: u64) -> Option<usize> {
+    scores.nodes[node].sets.binary_search(&set).ok()
+}
+
+/// Scores with evidences in place of bounds, and the error of each.
+pub(super) struct Evidences {
+    pub(super) scores: ParentScores,
+    errors: Vec<Vec<f64>>,
+}
+
+impl Evidences {
+    /// Factors whose evidence is not known keep their score, moved by as much as one would expect from those that are: a straight
+    /// line in the number of parents, of the same node where enough are known of it, with its own error. Without parents there
+    /// is next to nothing to integrate over, so these say nothing about others.
+    pub(super) fn new(scores: &ParentScores, factors: &[FactorCorrection]) -> Self {
+        let mut known: Vec<Vec<(usize, Estimate)>> = vec![Vec::new(); scores.nodes.len()];
+        for factor in factors {
+            let at = place(scores, factor.block, factor.key);
+            known[factor.block].extend(at.map(|at| (at, factor.log_evidence)));
+        }
+        let moves = |block: usize| {
+            let node = &scores.nodes[block];
+            let with_parents = known[block].iter().filter(|(at, _)| node.sets[*at] != 0);
+            let moves = with_parents.map(|&(at, evidence)| {
+                (f64::from(node.sets[at].count_ones()), node.log_prior[at] + evidence.value - node.logits[at])
+            });
+            moves.filter(|(_, by)| by.is_finite()).collect::<Vec<(f64, f64)>>()
+        };
+        let own: Vec<Vec<(f64, f64)>> = (0..scores.nodes.len()).map(moves).collect();
+        let common = Line::through(&own.concat());
+        let mut corrected = scores.clone();
+        let mut errors = Vec::with_capacity(known.len());
+        for ((node, known), own) in corrected.nodes.iter_mut().zip(known).zip(&own) {
+            let line = if own.len() < FEW { common } else { Line::through(own) };
+            let sizes = node.sets.iter().map(|set| f64::from(set.count_ones()));
+            let mut error: Vec<f64> = sizes.clone().map(|size| line.error(size)).collect();
+            node.logits.iter_mut().zip(sizes).for_each(|(logit, size)| *logit += line.at(size));
+            for (at, evidence) in known {
+                node.logits[at] = node.log_prior[at] + evidence.value;
+                error[at] = evidence.se;
+            }
+            errors.push(error);
+        }
+        Self { scores: corrected, errors }
+    }
+
+    /// How much probabilities move when evidences move within their errors.
+    pub(super) fn spread<E: Engine>(&self, engine: &E, seed: u64, centre: &ParentProbabilities) -> Spread {
+        let repeats = if self.scores.nodes.len() > MANY_NODES { FEW_REPEATS } else { REPEATS };
+        let mut squares = vec![0.0; centre.edges.len()];
+        let mut total = 0.0;
+        for number in 0..repeats {
+            let mut stream = Stream::new(seed, Purpose::Check, u64::MAX, number);
+            // What lies beyond hope was not looked for among factors without evidence.
+            let found = self.moved(|_| stream.normal().clamp(-HOPE, HOPE)).probabilities(engine);
+            let off = found.edges.iter().zip(&centre.edges);
+            squares.iter_mut().zip(off).for_each(|(s, (a, b))| *s += (a - b) * (a - b));
+            total += (found.log_total - centre.log_total).powi(2);
+        }
+        let share = repeats as f64;
+        Spread { edges: squares.into_iter().map(|s| (s / share).sqrt()).collect(), log_total: (total / share).sqrt() }
+    }
+
+    /// Scores moved by so many standard errors, asked for the node and its place.
+    fn moved(&self, mut by: impl FnMut((usize, usize)) -> f64) -> ParentScores {
+        let mut moved = self.scores.clone();
+        for (block, (node, errors)) in moved.nodes.iter_mut().zip(&self.errors).enumerate() {
+            for (at, (logit, error)) in node.logits.iter_mut().zip(errors).enumerate() {
+                *logit += error * by((block, at));
+            }
+        }
+        moved
+    }
+}
+
+/// Standard errors of what follows from scores.
+pub(super) struct Spread {
+    pub(super) edges: Vec<f64>,
+    pub(super) log_total: f64,
+}
+
+/// A straight line by least squares.
+#[derive(Clone, Copy)]
+struct Line {
+    count: f64,
+    /// Means, and the sum of squared distances of places from theirs.
+    centre: (f64, f64),
+    squares: f64,
+    slope: f64,
+    /// Standard deviation of points around the line.
+    spread: f64,
+}
+
+impl Line {
+    /// A constant where all points have one place, 0 without any. Fewer than three points show no spread: it is taken to be 1.
+    fn through(points: &[(f64, f64)]) -> Self {
+        let count = points.len() as f64;
+        let sum = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+        let (x, y) = (sum(&|p| p.0) / count.max(1.0), sum(&|p| p.1) / count.max(1.0));
+        let squares = sum(&|p| (p.0 - x).powi(2));
+        let slope = if squares > 0.0 { sum(&|p| (p.0 - x) * (p.1 - y)) / squares } else { 0.0 };
+        let off = sum(&|p| (p.1 - y - slope * (p.0 - x)).powi(2));
+        let spread = if count < 3.0 { 1.0 } else { (off / (count - 2.0)).sqrt() };
+        Self { count, centre: (x, y), squares, slope, spread }
+    }
+
+    fn at(&self, x: f64) -> f64 {
+        self.centre.1 + self.slope * (x - self.centre.0)
+    }
+
+    /// The standard error of another point, further away the larger.
+    fn error(&self, x: f64) -> f64 {
+        let far = if self.squares > 0.0 { (x - self.centre.0).powi(2) / self.squares } else { 0.0 };
+        self.spread * (1.0 + 1.0 / self.count.max(1.0) + far).sqrt()
+    }
+}
+
+/// Finds evidences by annealing, of all factors that may matter: at first a few of every node, which say how far bounds are off,
+/// then those that matter if all bounds are so far off, and so on; at last more runs for those whose errors matter most. Nothing
+/// happens where the problem cannot be seen from its prior.
+pub(super) fn anneal<E: Engine>(
+    engine: &E,
+    mut annealing: Annealing<'_>,
+    scores: &ParentScores,
+    q: &ParentProbabilities,
+    factors: &mut Vec<FactorCorrection>,
+) {
+    let settings = annealing.settings;
+    // Of weights that are all but equal nothing better can be known. Others may look better than they are, where draws are few.
+    let equal: Vec<FactorCorrection> =
+        factors.iter().filter(|factor| factor.khat == Some(f64::NEG_INFINITY)).cloned().collect();
+    let certain: HashSet<Key> = equal.iter().map(|factor| (factor.block, factor.key)).collect();
+    let join = |runs: &BTreeMap<Key, Vec<f64>>| {
+        let annealed = runs.iter().filter_map(|(&(block, key), logs)| {
+            let log_evidence = anneal::join(logs)?;
+            let drawn = factors.iter().find(|factor| (factor.block, factor.key) == (block, key));
+            let q = place(scores, block, key).map_or(0.0, |at| q.nodes[block][at]);
+            let (khat, draws) = drawn.map_or((None, 0), |drawn| (drawn.khat, drawn.draws));
+            let threshold = stats::threshold(draws.max(FEWEST));
+            let corrected = 0.0;
+            Some(FactorCorrection { block, key, q, corrected, log_evidence, annealed: true, khat, threshold, draws })
+        });
+        annealed.chain(equal.iter().cloned()).collect::<Vec<_>>()
+    };
+    let mut wanted = first(scores);
+    for _ in 0..ROUNDS {
+        wanted.retain(|factor| !certain.contains(factor) && !annealing.runs.contains_key(factor));
+        wanted.truncate(settings.most.saturating_sub(annealing.runs.len()));
+        if wanted.is_empty() {
+            break;
+        }
+        annealing.run(engine, &wanted, settings.runs);
+        let found = join(&annealing.runs);
+        if !found.iter().any(|factor| factor.annealed) {
+            return;
+        }
+        wanted = hopeful(engine, scores, &found, |factor| {
+            !certain.contains(&factor) && !annealing.runs.contains_key(&factor)
+        });
+    }
+    for _ in 0..SHARPENINGS {
+        let wanted = contested(engine, scores, &join(&annealing.runs));
+        annealing.run(engine, &wanted, SHARPER * settings.runs);
+    }
+    let mut found = join(&annealing.runs);
+    found.sort_by(|a, b| b.q.total_cmp(&a.q).then((a.block, a.key).cmp(&(b.block, b.key))));
+    *factors = found;
+}
+
+/// A block and its key.
+type Key = (usize, u64);
+
+/// Log evidences that runs found, one list for each factor.
+pub(super) struct Annealing<'a> {
+    problem: &'a dyn Factors,
+    blocks: &'a dyn Blocks,
+    seed: u64,
+    settings: &'a AnnealSettings,
+    runs: BTreeMap<Key, Vec<f64>>,
+}
+
+/// A run on its way.
+struct Task {
+    factor: Key,
+    dim: usize,
+    run: usize,
+    log_evidence: f64,
+}
+
+impl<'a> Annealing<'a> {
+    pub(super) fn new(
+        problem: &'a dyn Factors,
+        blocks: &'a dyn Blocks,
+        seed: u64,
+        settings: &'a AnnealSettings,
+    ) -> Self {
+        Self { problem, blocks, seed, settings, runs: BTreeMap::new() }
+    }
+
+    /// So many more runs for each of these factors.
+    fn run<E: Engine>(&mut self, engine: &E, wanted: &[Key], more: usize) {
+        let mut mask = vec![false; self.blocks.width()];
+        let mut tasks = Vec::with_capacity(wanted.len() * more);
+        for &factor in wanted {
+            self.blocks.mark_block(factor.0, factor.1, &mut mask);
+            let dim = mask.iter().filter(|&&active| active).count();
+            let before = self.runs.get(&factor).map_or(0, Vec::len);
+            tasks.extend((before..before + more).map(|run| Task { factor, dim, run, log_evidence: f64::NAN }));
+        }
+        let Self { problem, seed, settings, .. } = self;
+        engine.for_each_lane(&mut tasks, |_, task| {
+            let (block, key) = task.factor;
+            let log_likelihoods = |z: &[f64], values: &mut [f64], gradients: &mut [f64]| {
+                if !problem.log_likelihoods(block, key, z, values, gradients) {
+                    values.fill(f64::NAN);
+                }
+            };
+            let stream = Stream::new(*seed, Purpose::Anneal, (block as u64) << 32 | task.run as u64, key);
+            task.log_evidence = anneal::log_evidence(task.dim, log_likelihoods, settings, stream);
+        });
+        for Task { factor, log_evidence, .. } in tasks {
+            self.runs.entry(factor).or_default().push(log_evidence);
+        }
+    }
+}
+
+/// Of every node no parents, the best set of them as far as known, and the best ones with one or two more or one less.
+fn first(scores: &ParentScores) -> Vec<Key> {
+    let mut found = Vec::new();
+    for (block, node) in scores.nodes.iter().enumerate() {
+        let best = |size: Option<u32>| {
+            let sets = node.sets.iter().zip(&node.logits).filter(|(set, _)| size.is_none_or(|s| s == set.count_ones()));
+            sets.max_by(|a, b| a.1.total_cmp(b.1)).map(|(&set, _)| set)
+        };
+        let size = best(None).map_or(0, u64::count_ones).max(1);
+        let mut sizes = vec![0, size - 1, size, size + 1, size + 2];
+        sizes.dedup();
+        found.extend(sizes.into_iter().filter_map(|size| Some((block, best(Some(size))?))));
+    }
+    found
+}
+
+/// Factors whose evidence is not known but that would matter, were it a little better than expected, and as many more of each node
+/// as leave next to nothing to those that are left; the most probable first.
+fn hopeful<E: Engine>(
+    engine: &E,
+    scores: &ParentScores,
+    factors: &[FactorCorrection],
+    is_open: impl Fn(Key) -> bool,
+) -> Vec<Key> {
+    let evidences = Evidences::new(scores, factors);
+    let mut found = Vec::new();
+    for (block, probabilities) in evidences.scores.probabilities(engine).nodes.iter().enumerate() {
+        let key = |at: usize| (block, scores.nodes[block].sets[at]);
+        let open = probabilities.iter().enumerate().filter(|(at, _)| is_open(key(*at)));
+        let mut open: Vec<(usize, f64)> = open.map(|(at, &p)| (at, p)).collect();
+        open.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mut left: f64 = open.iter().map(|(_, p)| p).sum();
+        for (at, p) in open {
+            // Its own evidence alone being so much better.
+            let odds = p / (1.0 - p).max(f64::MIN_POSITIVE) * (HOPE * evidences.errors[block][at]).exp();
+            if left > REST || odds / (1.0 + odds) >= FLOOR {
+                found.push((key(at), p));
+            }
+            left -= p;
+        }
+    }
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    found.into_iter().map(|(factor, _)| factor).collect()
+}
+
+/// Annealed factors whose errors matter most: by how far they move their own probability.
+fn contested<E: Engine>(engine: &E, scores: &ParentScores, factors: &[FactorCorrection]) -> Vec<Key> {
+    let nodes = Evidences::new(scores, factors).scores.probabilities(engine).nodes;
+    let matters = |factor: &&FactorCorrection| {
+        let p = place(scores, factor.block, factor.key).map_or(0.0, |at| nodes[factor.block][at]);
+        (p * (1.0 - p) * factor.log_evidence.se, (factor.block, factor.key))
+    };
+    let annealed = factors.iter().filter(|factor| factor.annealed);
+    let mut found: Vec<(f64, Key)> =
+        annealed.map(|factor| matters(&factor)).filter(|(by, _)| *by >= CONTESTED).collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    found.into_iter().take(MOST_CONTESTED).map(|(_, factor)| factor).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::engine::CpuEngine;
+    use crate::graph::nodes_of;
+    use crate::models::NodeScores;
+    use crate::problem::dag::simulate::{SimulationSettings, simulate};
+    use crate::problem::dag::{Dag, DagSettings, LinearEvidence, Noise, Sem, Table, enumerate};
+    use crate::problem::{Problem, Topology};
+    use crate::space::ModelSpace;
+
+    /// Three nodes of 12 rows that hang together.
+    fn table() -> Table {
+        let mut stream = Stream::new(3, Purpose::Other(1), 0, 0);
+        let first: Vec<f64> = (0..12).map(|_| stream.normal()).collect();
+        let second: Vec<f64> = first.iter().map(|x| 0.8 * x + stream.normal()).collect();
+        let third: Vec<f64> = second.iter().map(|x| -1.2 * x + stream.normal()).collect();
+        Table { names: ["a", "b", "c"].map(String::from).to_vec(), columns: vec![first, second, third] }
+    }
+
+    fn dag(sem: Sem, noise: Noise) -> Dag {
+        Dag::new(table(), DagSettings { sem, noise, weight_scale: 0.7, ..DagSettings::default() }).unwrap()
+    }
+
+    /// Annealed evidences of factors, with 16 runs each.
+    fn annealed(dag: &Dag, factors: &[Key]) -> Vec<Estimate> {
+        let engine = CpuEngine::<f32>::new(2).unwrap();
+        let settings = AnnealSettings::default();
+        let blocks = dag.space().blocks().unwrap();
+        let mut annealing = Annealing::new(dag, blocks, 1, &settings);
+        annealing.run(&engine, factors, 4);
+        // What is added later goes on where the first runs ended.
+        annealing.run(&engine, factors, 12);
+        factors.iter().map(|factor| anneal::join(&annealing.runs[factor]).unwrap()).collect()
+    }
+
+    #[test]
+    fn linear_equations_have_their_evidence() {
+        let dag = dag(Sem::Linear {}, Noise::Known { sigma: 1.0 });
+        let exact = LinearEvidence::new(&table(), 1.0, 0.7).unwrap();
+        let factors = [(0, 0b000), (0, 0b110), (1, 0b001), (2, 0b010), (2, 0b011)];
+        for (factor, found) in factors.iter().zip(annealed(&dag, &factors)) {
+            let off = found.value - exact.log_evidence(factor.0, factor.1);
+            assert!(off.abs() < 4.0 * found.se + 1e-3 && found.se < 0.1, "{factor:?}: {found:?} is off by {off}");
+        }
+    }
+
+    /// Against sums over a fine grid of both weights of one hidden unit, and of log σ where it is unknown.
+    #[test]
+    fn hidden_units_have_their_evidence() {
+        let columns = table().columns;
+        let log_density = |weights: [f64; 2], log_sigma: f64, parent: &[f64], own: &[f64]| {
+            let rows = parent.iter().zip(own).map(|(x, y)| {
+                let error = (y - weights[0] * (weights[1] * x).max(0.0)) / log_sigma.exp();
+                -0.5 * error * error - log_sigma - 0.5 * std::f64::consts::TAU.ln()
+            });
+            let prior = |x: f64, s: f64| -0.5 * (x / s).powi(2) - s.ln() - 0.5 * std::f64::consts::TAU.ln();
+            rows.sum::<f64>() + prior(weights[0], 0.7) + prior(weights[1], 0.7)
+        };
+        let grid = |reach: f64, count: usize| {
+            let step = 2.0 * reach / count as f64;
+            (0..count).map(move |i| (i as f64 + 0.5) * step - reach)
+        };
+        for noise in [Noise::Known { sigma: 0.5 }, Noise::Unknown {}] {
+            let dag = dag(Sem::Mlp { hidden: 1, bias: false }, noise);
+            let factors = [(1, 0b001), (2, 0b010), (0, 0b100)];
+            for (factor, found) in factors.iter().zip(annealed(&dag, &factors)) {
+                let (own, parent) = (&columns[factor.0], &columns[nodes_of(factor.1).next().unwrap()]);
+                let (sigmas, volume): (Vec<f64>, f64) = match noise {
+                    Noise::Known { sigma } => (vec![sigma.ln()], 0.05 * 0.05),
+                    Noise::Unknown {} => (grid(3.0, 60).collect(), 0.05 * 0.05 * 0.1),
+                };
+                let mut logs = Vec::new();
+                for &log_sigma in &sigmas {
+                    let prior = match noise {
+                        Noise::Known { .. } => 0.0,
+                        Noise::Unknown {} => -0.5 * log_sigma * log_sigma - 0.5 * std::f64::consts::TAU.ln(),
+                    };
+                    for w2 in grid(4.0, 160) {
+                        logs.extend(grid(4.0, 160).map(|w1| prior + log_density([w2, w1], log_sigma, parent, own)));
+                    }
+                }
+                let off = found.value - stats::log_sum_exp(&logs) - volume.ln();
+                assert!(off.abs() < 4.0 * found.se + 2e-3 && found.se < 0.1, "{factor:?}: {found:?} is off by {off}");
+            }
+        }
+    }
+
+    /// Bounds that are off by many nats, by how much depending on the set, are mended: those of the sets that matter are found.
+    #[test]
+    fn sets_that_matter_are_found_whatever_bounds_say() {
+        let made = simulate(&SimulationSettings {
+            nodes: 5,
+            rows: 25,
+            sem: Sem::Linear {},
+            edge_probability: 0.7,
+            seed: 4,
+            ..SimulationSettings::default()
+        });
+        let table = made.unwrap().table;
+        let exact = LinearEvidence::new(&table, 1.0, 1.0).unwrap();
+        let settings =
+            DagSettings { sem: Sem::Linear {}, noise: Noise::Known { sigma: 1.0 }, ..DagSettings::default() };
+        let dag = Dag::new(table, settings).unwrap();
+        let truth = enumerate(dag.prior(), |node, parents| exact.log_evidence(node, parents)).unwrap().edges;
+        let mut stream = Stream::new(2, Purpose::Other(1), 0, 0);
+        let nodes = (0..5).map(|node| {
+            let sets: Vec<u64> = (0..32).filter(|set| set >> node & 1 == 0).collect();
+            let bound = |&set: &u64| match set.count_ones() {
+                0 => exact.log_evidence(node, 0),
+                size => exact.log_evidence(node, set) - 6.0 - f64::from(size) - stream.normal().abs(),
+            };
+            let logits = sets.iter().map(bound).collect();
+            NodeScores { log_prior: vec![0.0; sets.len()], sets, logits }
+        });
+        let scores = ParentScores { topology: Topology::Orders, nodes: nodes.collect() };
+        let engine = CpuEngine::<f32>::new(2).unwrap();
+        let settings = AnnealSettings::default();
+        let annealing = Annealing::new(&dag, dag.space().blocks().unwrap(), 1, &settings);
+        let q = scores.probabilities(&engine);
+        let mut factors = Vec::new();
+        anneal(&engine, annealing, &scores, &q, &mut factors);
+        let evidences = Evidences::new(&scores, &factors);
+        let found = evidences.scores.probabilities(&engine);
+        let spread = evidences.spread(&engine, 1, &found);
+        let worst = |edges: &[f64]| edges.iter().zip(&truth).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(worst(&q.edges) > 0.3, "bounds are not far enough off: {}", worst(&q.edges));
+        assert!(worst(&found.edges) < 0.05, "{} with errors {:?}", worst(&found.edges), spread.edges);
+        for ((edge, se), truth) in found.edges.iter().zip(&spread.edges).zip(&truth) {
+            assert!((edge - truth).abs() < 4.0 * se + 0.01, "{edge} ± {se}, truth {truth}");
+        }
+        assert!(factors.iter().all(|factor| factor.annealed));
+    }
+
+    #[test]
+    fn lines_go_through_points() {
+        let line = Line::through(&[(1.0, 3.0), (2.0, 5.0), (4.0, 9.0)]);
+        assert!((line.at(3.0) - 7.0).abs() < 1e-12 && line.error(3.0) < 1e-12);
+        assert_eq!(Line::through(&[(2.0, 5.0)]).at(7.0), 5.0);
+        assert_eq!(Line::through(&[]).at(1.0), 0.0);
+        // Two of four numbers are fitted: √((1 + 1 + 1 + 1) / 2), times √(1 + 1/4 + 4/1) at 2.5.
+        let off = Line::through(&[(0.0, 1.0), (0.0, -1.0), (1.0, 1.0), (1.0, -1.0)]);
+        assert!((off.error(2.5) - (2.0 * 5.25f64).sqrt()).abs() < 1e-12, "{}", off.error(2.5));
+    }
+}
