@@ -33,11 +33,13 @@ pub struct AnnealSettings {
     pub steps: usize,
     /// The most evidences that are found so, the most important ones first.
     pub most: usize,
+    /// How often more runs are added for evidences whose errors matter most.
+    pub sharpen: usize,
 }
 
 impl Default for AnnealSettings {
     fn default() -> Self {
-        Self { runs: 4, particles: 64, moves: 3, steps: 8, most: 2000 }
+        Self { runs: 4, particles: 64, moves: 3, steps: 8, most: 1000, sharpen: 2 }
     }
 }
 

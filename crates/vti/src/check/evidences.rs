@@ -20,17 +20,16 @@ const MANY_NODES: usize = 15;
 const FEW_REPEATS: u64 = 6;
 
 /// Factors are annealed if they would have this probability, were their evidence so many standard errors better than expected.
-const FLOOR: f64 = 3e-3;
+const FLOOR: f64 = 5e-3;
 const HOPE: f64 = 2.0;
 
 /// And if all that are left of a node had more than this together.
-const REST: f64 = 0.05;
+const REST: f64 = 0.25;
 
-/// Runs are added, so many times as many as there were at first and so often, where an error moves a probability by this much;
-/// for no more factors than this at a time.
+/// Runs are added, so many times as many as there were at first, where an error moves a probability by this much; for no more
+/// factors than this at a time.
 const CONTESTED: f64 = 0.02;
 const SHARPER: usize = 3;
-const SHARPENINGS: usize = 2;
 const MOST_CONTESTED: usize = 24;
 
 /// Fewer points than this make no line.
@@ -200,7 +199,7 @@ pub(super) fn anneal<E: Engine>(
             !certain.contains(&factor) && !annealing.runs.contains_key(&factor)
         });
     }
-    for _ in 0..SHARPENINGS {
+    for _ in 0..settings.sharpen {
         let wanted = contested(engine, scores, &join(&annealing.runs));
         annealing.run(engine, &wanted, SHARPER * settings.runs);
     }

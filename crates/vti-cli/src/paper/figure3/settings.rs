@@ -1,6 +1,7 @@
 //! All sizes of the experiment.
 
 use serde::Serialize;
+use vti::check::{AnnealSettings, CheckSettings};
 use vti::family::{FamilySettings, FlowKind, FrameSettings, Structure};
 use vti::models::{AutoregressiveSettings, ModelsSettings};
 use vti::problem::dag::simulate::SimulationSettings;
@@ -30,8 +31,8 @@ pub(super) struct Settings {
     pub(super) train: TrainSettings,
     /// The paper's family, where it is tried.
     pub(super) joint: Option<JointSettings>,
-    /// Draws of the check of each fit, and graphs that scores are averaged over.
-    pub(super) check_draws: usize,
+    /// The check of each fit; scores are averaged over as many graphs as it has draws.
+    pub(super) check: CheckSettings,
     pub(super) dagma: DagmaSettings,
     pub(super) dibs: DibsSettings,
 }
@@ -47,14 +48,15 @@ impl Settings {
     pub(super) fn new(args: &Figure3Args) -> Self {
         let common = &args.common;
         let defaults = TrainSettings::factored();
-        let (data_sets, rows, joint_steps, dagma, dibs) = match common.scale {
+        let (data_sets, rows, joint_steps, anneal, dagma, dibs) = match common.scale {
             Scale::Small => {
                 let dagma = DagmaSettings { lambdas: FEW_LAMBDAS.into(), ..DagmaSettings::short() };
-                (9, vec![16, 64, 256, 1024], 0, dagma, DibsSettings::short())
+                let anneal = AnnealSettings { most: 500, sharpen: 0, ..AnnealSettings::default() };
+                (9, vec![16, 64, 256, 1024], 0, anneal, dagma, DibsSettings::short())
             }
             Scale::Full => {
                 let rows = vec![16, 32, 64, 128, 256, 512, 1024];
-                (10, rows, 50_000, DagmaSettings::default(), DibsSettings::default())
+                (10, rows, 50_000, AnnealSettings::default(), DagmaSettings::default(), DibsSettings::default())
             }
         };
         let sem = Sem::Mlp { hidden: 10, bias: false };
@@ -78,7 +80,7 @@ impl Settings {
             family: FamilySettings::default(),
             train: TrainSettings { steps: common.steps.unwrap_or(defaults.steps), ..defaults },
             joint: (joint_steps > 0).then(|| joint(joint_steps)),
-            check_draws: 10_000,
+            check: CheckSettings { draws: 10_000, anneal, ..CheckSettings::default() },
             dagma,
             dibs,
         }

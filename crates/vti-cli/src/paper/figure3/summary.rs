@@ -144,7 +144,7 @@ fn notes(fits: &[Finished<Case>], settings: &Settings) -> String {
          simulates in the order of the columns and so ignores half of the edges, so numbers cannot be compared with the paper's \
          figure one by one.\n\
          - VTI: edge probabilities are exact sums over all graphs under the learned q; single graphs are drawn from it. Corrected: \
-         evidences of nodes by importance weights instead of their bounds.\n\
+         evidences of nodes, found from the prior by annealed particles, instead of their bounds.\n\
          - Competitive: better, or worse by less than the standard error of the difference.\n",
     );
     let _ = writeln!(text, "- {}", conventions_note());

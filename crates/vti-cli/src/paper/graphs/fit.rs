@@ -30,16 +30,16 @@ pub(in crate::paper) fn learn(
     dag: &Dag,
     family: &FamilySettings,
     train: &TrainSettings,
-    draws: usize,
+    settings: &CheckSettings,
 ) -> Result<(Vec<Answer>, Facts)> {
     let start = Instant::now();
     let mut fit = Trainer::new(dag, engine, family, train)?.run(&mut Silent)?;
     // Without any weight there is nothing to correct; q has an answer all the same.
-    let found = check(&mut fit.posterior, &CheckSettings { draws, ..CheckSettings::default() }).ok();
+    let found = check(&mut fit.posterior, settings).ok();
     let answers = match &found {
         Some(check) => checked(dag, check)?,
         None => {
-            let drawn = fit.posterior.draw(draws, 0)?;
+            let drawn = fit.posterior.draw(settings.draws, 0)?;
             let words = (0..drawn.len()).map(|row| (drawn.word(row), 1.0));
             vec![Answer::of_samples(Method::Vti, graphs(dag, words))?]
         }

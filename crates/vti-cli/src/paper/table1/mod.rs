@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use vti::check::CheckSettings;
 use vti::graph::Graph;
 use vti::problem::dag::{Dag, DagSettings, Noise, StructurePrior, Table};
 use vti_peers::DagmaSettings;
@@ -129,7 +130,8 @@ fn sweep(journal: &mut Journal<'_, Case>, settings: &Settings, sachs: &Sachs, no
         }
         dag = dag.with_prior(settings.assumed.prior, penalty)?;
         let engine = &journal.session.engine;
-        let (answers, facts) = learn(engine, &dag, &settings.family, &settings.train, settings.check_draws)?;
+        let check = CheckSettings { draws: settings.check_draws, ..CheckSettings::default() };
+        let (answers, facts) = learn(engine, &dag, &settings.family, &settings.train, &check)?;
         journal.add(Finished::own(case, sachs.score(&answers)?, facts.seconds, facts.khat))?;
     }
     Ok(())

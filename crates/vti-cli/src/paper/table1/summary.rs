@@ -147,8 +147,8 @@ fn notes(fits: &[Finished<Case>], settings: &Settings) -> String {
          - Rows are cells under nine conditions, most of them with a drug, taken together as in the paper; they are not draws \
          from one undisturbed system, and more of them make every method more certain of more edges.\n\
          - VTI: one hidden layer of {} units with biases, prior over orders; seconds of the first γ of each noise hold the peaks \
-         of all nodes and sets of parents, which the others share. Corrected: evidences of nodes by importance weights instead of \
-         their bounds.\n\
+         of all nodes and sets of parents, which the others share. Corrected: evidences of nodes, found from the prior by \
+         annealed particles, instead of their bounds.\n\
          - DAGMA: {} hidden units, {} and {} steps of size {} (its own: 50,000 and 80,000 of 0.0002).\n\
          - DiBS: {} particles, {} steps of size {} with {} draws for each gradient (its own: 5,000 of 0.005 with 128), noise \
          variance {}, no edge penalty.\n\
