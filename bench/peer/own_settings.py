@@ -122,9 +122,10 @@ def best(answers: list[dict[str, float]], score: str) -> float:
 def table(folder: pathlib.Path, files: list[pathlib.Path]) -> str:
     """Means and standard errors over data sets."""
     rows: dict[str, list[dict[str, float]]] = {}
+    answers = read(files)
     for name in data_sets(folder):
         truth = read_truth(folder, name)
-        own = [answer for answer in read(files) if answer["id"].startswith(f"{name}/")]
+        own = [answer for answer in answers if answer["id"].startswith(f"{name}/")]
         path = []
         for answer in own:
             for point in answer.get("path", []):

@@ -1,6 +1,5 @@
 //! Causal graphs: against exact answers, against DAGMA and DiBS+, and over 20 nodes.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -198,15 +197,8 @@ fn against_peers(report: &mut Report, engine: &CpuEngine<f32>, options: &Options
 /// What q says, and what the evidences of nodes make of it.
 fn scores(dag: &Dag, truth: &Graph, check: &Check) -> Result<[Scores; 2]> {
     let factors = check.factors.as_ref().context("nodes are weighed one by one")?;
-    let samples = |words: &mut dyn Iterator<Item = (&[u16], f64)>| {
-        let mut sums: BTreeMap<Graph, f64> = BTreeMap::new();
-        for (word, weight) in words.filter(|(_, weight)| *weight > 0.0) {
-            if let Some(graph) = dag.graph(word) {
-                *sums.entry(graph).or_insert(0.0) += weight;
-            }
-        }
-        sums.into_iter().collect::<Vec<_>>()
-    };
+    let samples =
+        |words: &mut dyn Iterator<Item = (&[u16], f64)>| dag.graphs(words.filter(|(_, weight)| *weight > 0.0));
     let corrected = check.corrected_words();
     let mut corrected = corrected.iter().map(|(word, weight)| (&word[..], *weight));
     let mut learned = check.q_weights.iter().enumerate().map(|(row, &weight)| (check.draws.word(row), weight));

@@ -1,6 +1,6 @@
 //! A posterior over graphs: which there are, where nodes stand in them, and how far they are from a truth.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 use vti::graph::metrics::{Convention, Scores, baselines, conventions};
@@ -23,15 +23,7 @@ pub(crate) struct Graphs<'a> {
 impl<'a> Graphs<'a> {
     /// From words with their probabilities; several words may mean one graph.
     pub(crate) fn new(dag: &'a Dag, words: &[(Model, f64)]) -> Self {
-        let mut sums: HashMap<Graph, f64> = HashMap::new();
-        for (word, weight) in words {
-            if let Some(graph) = dag.graph(word) {
-                *sums.entry(graph).or_insert(0.0) += weight;
-            }
-        }
-        let mut all: Vec<(Graph, f64)> = sums.into_iter().collect();
-        // In an order that does not depend on hashing, so that sums are the same in every run.
-        all.sort_by(|a, b| a.0.cmp(&b.0));
+        let all = dag.graphs(words.iter().map(|(word, weight)| (&word[..], *weight)));
         Self { dag, all }
     }
 

@@ -184,8 +184,8 @@ pub(super) fn anneal<E: Engine>(
         annealed.chain(equal.iter().cloned()).collect::<Vec<_>>()
     };
     let mut wanted = first(scores);
+    wanted.retain(|factor| !certain.contains(factor));
     for _ in 0..ROUNDS {
-        wanted.retain(|factor| !certain.contains(factor) && !annealing.runs.contains_key(factor));
         wanted.truncate(settings.most.saturating_sub(annealing.runs.len()));
         if wanted.is_empty() {
             break;
@@ -201,6 +201,9 @@ pub(super) fn anneal<E: Engine>(
     }
     for _ in 0..settings.sharpen {
         let wanted = contested(engine, scores, &join(&annealing.runs));
+        if wanted.is_empty() {
+            break;
+        }
         annealing.run(engine, &wanted, SHARPER * settings.runs);
     }
     let mut found = join(&annealing.runs);

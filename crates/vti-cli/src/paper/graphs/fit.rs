@@ -1,6 +1,5 @@
 //! From data to graphs, by the library.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -63,15 +62,9 @@ fn checked(dag: &Dag, check: &Check) -> Result<Vec<Answer>> {
     ])
 }
 
-/// Graphs of words, each once, with the sums of the words' weights.
+/// Graphs of words that count.
 fn graphs<'a>(dag: &Dag, words: impl Iterator<Item = (&'a [u16], f64)>) -> Vec<(Graph, f64)> {
-    let mut sums: BTreeMap<Graph, f64> = BTreeMap::new();
-    for (word, weight) in words.filter(|(_, weight)| *weight > 0.0) {
-        if let Some(graph) = dag.graph(word) {
-            *sums.entry(graph).or_insert(0.0) += weight;
-        }
-    }
-    sums.into_iter().collect()
+    dag.graphs(words.filter(|(_, weight)| *weight > 0.0))
 }
 
 impl Answer {

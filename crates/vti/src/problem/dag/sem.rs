@@ -1,5 +1,7 @@
 //! Which graph, and which structural equations along it?
 
+use std::collections::BTreeMap;
+
 use super::linear::Linear;
 use super::nonlinear::Nonlinear;
 use super::{DagSettings, GraphPrior, MlpLikelihood, Noise, RulesError, Sem, StructurePrior, Table};
@@ -142,6 +144,17 @@ impl Dag {
         let mut parents = vec![0; self.space.nodes()];
         self.space.parents(word, &mut parents);
         Graph::from_parents(parents).ok()
+    }
+
+    /// The graphs of words, each once and in their order, with the sums of the words' weights.
+    pub fn graphs<'w>(&self, words: impl IntoIterator<Item = (&'w [u16], f64)>) -> Vec<(Graph, f64)> {
+        let mut sums: BTreeMap<Graph, f64> = BTreeMap::new();
+        for (word, weight) in words {
+            if let Some(graph) = self.graph(word) {
+                *sums.entry(graph).or_insert(0.0) += weight;
+            }
+        }
+        sums.into_iter().collect()
     }
 
     /// `log p(θ_j)` of a node with σ and weights, added to a density and its gradient.
