@@ -77,7 +77,7 @@ fn fit(engine: &CpuEngine<f32>, dag: &Dag, train: &TrainSettings) -> Result<(Che
     Ok((check, start.elapsed().as_secs_f64()))
 }
 
-fn dag(made: &Simulated, sem: Sem, prior: GraphPrior) -> Result<Dag> {
+pub(super) fn dag(made: &Simulated, sem: Sem, prior: GraphPrior) -> Result<Dag> {
     let noise = Noise::Known { sigma: 1.0 };
     Ok(Dag::new(made.table.clone(), DagSettings { sem, noise, prior, ..DagSettings::default() })?)
 }
@@ -152,7 +152,8 @@ impl Found {
     }
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+/// None of none.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 

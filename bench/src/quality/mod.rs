@@ -1,5 +1,6 @@
 //! How good answers are with default settings, and what they cost.
 
+mod families;
 mod graphs;
 mod selection;
 
@@ -14,10 +15,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut notes = vec![format!("Default settings, {} threads, f32.", options.threads)];
     notes.extend(selection::notes());
     notes.extend(graphs::notes());
+    notes.push(families::note());
     let mut report = Report::new("quality", options, notes);
     let engine = CpuEngine::<f32>::new(options.threads)?;
     selection::run(&mut report, &engine, options)?;
     graphs::run(&mut report, &engine, options)?;
+    families::run(&mut report, &engine, options)?;
     report.save(options)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use vti::check::{VerdictKind, check, refine};
+use vti::check::{VerdictKind, check_watched, refine};
 use vti::engine::{CpuEngine, Engine, Real};
 use vti::posterior::Posterior;
 
@@ -46,13 +46,17 @@ pub(crate) fn conclude<'a, Q: Question, T: Real>(
     posterior: &mut Posterior<'a, Q::Problem, CpuEngine<T>>,
     facts: &RunFacts,
     chains: Chains,
+    quiet: bool,
 ) -> Result<Summary>
 where
     CpuEngine<T>: Engine,
 {
     let config = &session.config;
     let start = Instant::now();
-    let checked = check(posterior, &config.check)?;
+    let mut checking = progress::Checking::new(quiet);
+    let checked = check_watched(posterior, &config.check, &mut |done, runs| checking.show(done, runs));
+    checking.finish();
+    let checked = checked?;
     // Where factors are corrected one by one, chains over whole models could only do worse.
     let automatic = config.chains.refine == Refine::Auto
         && checked.verdict.kind == VerdictKind::DoNotTrust

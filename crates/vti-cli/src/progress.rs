@@ -45,6 +45,9 @@ const TALKS: u64 = 5;
 /// The shortest time between two pictures of a terminal's line.
 const REDRAW: Duration = Duration::from_millis(100);
 
+/// The shortest time between two lines about a check where there is no terminal.
+const TALK: Duration = Duration::from_secs(20);
+
 /// Shows steps, keeps their trace, and stops the run when a signal says so.
 pub(crate) struct Progress<'a> {
     space: &'a dyn ModelSpace,
@@ -77,6 +80,47 @@ enum Show {
     Bar,
 }
 
+impl Show {
+    fn new(quiet: bool) -> Self {
+        match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Self::Nothing,
+            (false, true) => Self::Bar,
+            (false, false) => Self::Lines,
+        }
+    }
+}
+
+/// Shows how far a check has come, where that takes long.
+pub(crate) struct Checking {
+    show: Show,
+    last: Instant,
+}
+
+impl Checking {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { show: Show::new(quiet), last: Instant::now() }
+    }
+
+    /// Of the runs that are known to be needed so far.
+    pub(crate) fn show(&mut self, done: usize, runs: usize) {
+        let text = format!("evidences of nodes: {done} of {runs} runs so far");
+        let since = self.last.elapsed();
+        match self.show {
+            Show::Bar if since >= REDRAW => print::redraw(&text),
+            Show::Lines if since >= TALK => print::talk(&text),
+            _ => return,
+        }
+        self.last = Instant::now();
+    }
+
+    /// Clears the terminal's line.
+    pub(crate) fn finish(self) {
+        if self.show == Show::Bar {
+            print::redraw("");
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     steps: f64,
@@ -105,11 +149,7 @@ impl<'a> Progress<'a> {
     ) -> Result<Self> {
         forget(path, done, watched.replicate)?;
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| unwritable(path, &error))?;
-        let show = match (watched.quiet, std::io::stderr().is_terminal()) {
-            (true, _) => Show::Nothing,
-            (false, true) => Show::Bar,
-            (false, false) => Show::Lines,
-        };
+        let show = Show::new(watched.quiet);
         Ok(Self {
             space,
             signals,

@@ -153,7 +153,7 @@ impl Job for Training<'_> {
         let nodes =
             if session.problem().factors().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
-        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings)?;
+        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings, args.quiet)?;
         show(&summary, args.json)?;
         let files = match summary.found {
             Found::Select(_) => "models.csv and report.html",

@@ -75,7 +75,7 @@ impl Job for Again<'_> {
         let several = session.config.machine.replicates > 1;
         let replicate = several.then(|| posterior.seed().wrapping_sub(session.config.train.seed) as usize);
         let facts = known_facts(dir, posterior.warnings(), replicate)?;
-        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, chains)?;
+        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, chains, false)?;
         show(&summary, json)?;
         Ok(Ending::Done)
     }

@@ -44,7 +44,7 @@ fn probability(value: f64) -> String {
 /// Everything.
 pub(crate) fn text(summary: &Summary) -> String {
     let corrected = match summary.correction {
-        Method::Weights | Method::Factors => "corrected",
+        Method::Weights | Method::Factors | Method::Annealed => "corrected",
         Method::Chains => "by chains",
     };
     let sections = match &summary.found {

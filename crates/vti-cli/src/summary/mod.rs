@@ -133,6 +133,8 @@ pub(crate) enum Method {
     Weights,
     /// Importance weights of each factor of the density on its own.
     Factors,
+    /// Evidences of factors from the prior, by annealed particles.
+    Annealed,
     Chains,
 }
 

@@ -39,6 +39,8 @@ fn wrong_usage_is_answered_with_a_hint_and_code_2() {
         (vec!["demo", "--set", "trian.steps=3"], "did you mean train?"),
         (vec!["demo", "--set", "train.batch=1"], "batch"),
         (vec!["demo", "--set", "check.draws=3"], "check.draws is 3, it must be at least 100"),
+        (vec!["demo", "--set", "check.anneal.runs=2"], "check.anneal.runs is 2, it must be 0, or at least 4"),
+        (vec!["demo", "--set", "check.anneal.particles=3"], "check.anneal.particles is 3, it must be at least 8"),
         (vec!["demo", "--set", "check.chains.chains=1"], "check.chains.chains is 1, it must be at least 2"),
         (vec!["demo", "--set", "train.replicates=0"], "train.replicates is 0"),
         (vec!["rjmcmc", "builtin:hald", "--response", "y", "--chains", "0"], "chains"),

@@ -31,15 +31,15 @@ pub struct AnnealSettings {
     pub moves: usize,
     /// Steps of a trajectory.
     pub steps: usize,
-    /// The most evidences that are found so, the most important ones first.
+    /// The most evidences that are found so, the most important ones first; fewer where no more matter.
     pub most: usize,
-    /// How often more runs are added for evidences whose errors matter most.
+    /// How often, at most, runs are added for evidences whose errors matter most.
     pub sharpen: usize,
 }
 
 impl Default for AnnealSettings {
     fn default() -> Self {
-        Self { runs: 4, particles: 64, moves: 3, steps: 8, most: 1000, sharpen: 2 }
+        Self { runs: 4, particles: 64, moves: 3, steps: 8, most: 5000, sharpen: 8 }
     }
 }
 
@@ -48,13 +48,16 @@ impl AnnealSettings {
     pub(super) fn check(&self) -> Result<(), SettingError> {
         let at_least =
             |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
-        // One run would not show how far it may be off.
-        SettingError::check("anneal.runs", self.runs as f64, self.runs != 1, "0, or at least 2")?;
+        let enough = self.runs == 0 || self.runs >= FEWEST_RUNS;
+        SettingError::check("anneal.runs", self.runs as f64, enough, "0, or at least 4")?;
         at_least("anneal.particles", self.particles, 8, "at least 8")?;
         at_least("anneal.moves", self.moves, 1, "at least 1")?;
         at_least("anneal.steps", self.steps, 1, "at least 1")
     }
 }
+
+/// Fewer runs would not show how far they may be off.
+const FEWEST_RUNS: usize = 4;
 
 /// The next β is as far as this share of the particles would still count.
 const EFFECTIVE: f64 = 0.5;
@@ -78,7 +81,9 @@ pub(super) fn join(log_evidences: &[f64]) -> Option<Estimate> {
     let mean = log_evidences.iter().sum::<f64>() / count;
     let squares: f64 = log_evidences.iter().map(|log| (log - mean).powi(2)).sum();
     let spread = (squares / (count * (count - 1.0).max(1.0))).sqrt();
-    Some(Estimate { value: total.value, se: total.se.max(spread) })
+    // The spread of a few runs is itself known roughly: errors are those of Student's t, whose standard deviation this is.
+    let rough = ((count - 1.0) / (count - 3.0).max(1.0)).sqrt();
+    Some(Estimate { value: total.value, se: rough * total.se.max(spread) })
 }
 
 /// One run's estimate of `log E[exp ℓ(z)]`; −∞ if all particles are lost. Log likelihoods and gradients are asked for all

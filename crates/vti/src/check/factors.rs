@@ -11,11 +11,12 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::CheckError;
 use super::anneal::AnnealSettings;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
 use super::evidences::{Annealing, Evidences, anneal, place};
-use super::importance::Found;
-use super::{CheckError, Verdict};
+use super::importance::{Found, Watch};
+use super::verdict::{Moved, Verdict};
 use crate::engine::Engine;
 use crate::graph::Graph;
 use crate::models::{Draw, NodeScores, ParentProbabilities, ParentScores};
@@ -39,6 +40,10 @@ const UNEVEN: f64 = 0.7;
 pub struct FactorCheck {
     /// Factors that were drawn often enough or annealed, most probable first.
     pub factors: Vec<FactorCorrection>,
+    /// Whether evidences were found by annealing.
+    pub annealed: bool,
+    /// How many more factors may matter than [`AnnealSettings::most`] allowed to anneal.
+    pub left_out: usize,
     /// Probabilities of edges under q, n × n row by row: `[i * n + j]` is that of i → j.
     pub edges_q: Vec<f64>,
     /// Corrected ones.
@@ -94,16 +99,18 @@ pub(super) fn correct<P: Problem, E: Engine>(
     draws: &Draws,
     models: &[ModelCorrection],
     settings: &AnnealSettings,
+    watch: Watch<'_>,
 ) -> Result<Option<Found>, CheckError> {
     let Some(scores) = posterior.parent_scores().filter(|_| !draws.blocks.keys.is_empty()) else { return Ok(None) };
     let engine = posterior.family().engine;
     let q = scores.probabilities(engine);
     let mut factors = weigh(draws, &scores, &q)?;
+    let mut left_out = 0;
     if settings.runs > 0 && are_uneven(&factors) {
         let views = (posterior.problem().factors(), posterior.family().space().blocks());
         if let (Some(problem), Some(blocks)) = views {
-            let annealing = Annealing::new(problem, blocks, posterior.seed(), settings);
-            anneal(engine, annealing, &scores, &q, &mut factors);
+            let annealing = Annealing::new(problem, blocks, posterior.seed(), settings, watch);
+            left_out = anneal(engine, annealing, &scores, &q, &mut factors);
         }
     }
     let evidences = Evidences::new(&scores, &factors);
@@ -126,13 +133,13 @@ pub(super) fn correct<P: Problem, E: Engine>(
     let models = with_drawn(posterior, models, &words);
     let models = correct_models(posterior, &models, (&scores, &q), (&evidences.scores, &corrected), &factors);
     let correction = Correction::known(models);
+    let annealed = factors.iter().any(|factor| factor.annealed);
     let worst = worst(&factors);
     let (khat, threshold) = worst.map_or((None, stats::threshold(draws.len())), |worst| (worst.khat, worst.threshold));
     let moved = spread.edges.iter().copied().fold(0.0, f64::max);
-    let annealed = factors.iter().any(|factor| factor.annealed);
-    let verdict = Verdict::of_factors(khat, threshold, (moved, annealed), &correction);
+    let verdict = Verdict::of_factors(khat, threshold, &Moved { by: moved, annealed, left_out }, &correction);
     let edges = corrected.edges.iter().zip(&spread.edges).map(|(&value, &se)| Estimate { value, se }).collect();
-    let check = FactorCheck { factors, edges_q: q.edges, edges, words };
+    let check = FactorCheck { factors, annealed, left_out, edges_q: q.edges, edges, words };
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
 }
 

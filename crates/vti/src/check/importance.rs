@@ -114,6 +114,9 @@ impl Check {
     }
 }
 
+/// Told how far a check has come, where that takes long: so many of so many parts, to which more may be added, are done.
+pub type Watch<'a> = &'a mut dyn FnMut(usize, usize);
+
 /// Draws from the posterior and weighs the draws against the problem's density.
 ///
 /// ```
@@ -144,6 +147,15 @@ pub fn check<P: Problem, E: Engine>(
     posterior: &mut Posterior<'_, P, E>,
     settings: &CheckSettings,
 ) -> Result<Check, CheckError> {
+    check_watched(posterior, settings, &mut |_, _| {})
+}
+
+/// [`check`], while somebody looks on.
+pub fn check_watched<P: Problem, E: Engine>(
+    posterior: &mut Posterior<'_, P, E>,
+    settings: &CheckSettings,
+    watch: Watch<'_>,
+) -> Result<Check, CheckError> {
     settings.check()?;
     let stratified = strata::draw(posterior, settings.draws)?;
     let elbo = bound(&stratified);
@@ -161,7 +173,7 @@ pub fn check<P: Problem, E: Engine>(
     let q_weights = q_weights(&words, &ends);
     let verdict = Verdict::of_weights(khat, threshold, &correction);
     let found = Found { khat, threshold, log_evidence, correction, verdict, check: None };
-    let found = match factors::correct(posterior, &draws, &found.correction.models, &settings.anneal)? {
+    let found = match factors::correct(posterior, &draws, &found.correction.models, &settings.anneal, watch)? {
         Some(corrected) => corrected,
         None => found,
     };

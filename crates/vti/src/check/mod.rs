@@ -20,6 +20,6 @@ pub use anneal::AnnealSettings;
 pub use correction::{Correction, ModelCorrection};
 pub use error::CheckError;
 pub use factors::{FactorCheck, FactorCorrection};
-pub use importance::{Check, CheckSettings, check};
+pub use importance::{Check, CheckSettings, Watch, check, check_watched};
 pub use refine::{LocalMove, RefineSettings, Refined, refine};
 pub use verdict::{Verdict, VerdictKind};

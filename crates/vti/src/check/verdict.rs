@@ -28,6 +28,14 @@ pub struct Verdict {
 /// Model probabilities that differ by no more than this are the same for all practical purposes.
 const SMALL: f64 = 0.02;
 
+/// How far edges moved when every evidence moved by as much as it may be off.
+pub(super) struct Moved {
+    pub(super) by: f64,
+    /// Whether evidences were annealed, and how many more may matter.
+    pub(super) annealed: bool,
+    pub(super) left_out: usize,
+}
+
 impl Verdict {
     /// By weights: k̂ against its threshold, then the distance between q and its correction.
     pub(super) fn of_weights(khat: Option<f64>, threshold: f64, correction: &Correction) -> Self {
@@ -47,12 +55,11 @@ impl Verdict {
         Self::of_distance(&shown, correction)
     }
 
-    /// By the weights of factors. Where they are too uneven, what counts is how far edges `moved` when every evidence moved by as
-    /// much as it may be off; the evidences may have been annealed.
+    /// By the weights of factors. Where they are too uneven, what counts is how far edges moved.
     pub(super) fn of_factors(
         khat: Option<f64>,
         threshold: f64,
-        (moved, annealed): (f64, bool),
+        &Moved { by: moved, annealed, left_out }: &Moved,
         correction: &Correction,
     ) -> Self {
         let is_even = khat.is_some_and(|khat| khat < threshold);
@@ -61,12 +68,15 @@ impl Verdict {
         }
         let shown = khat.map_or("unknown".into(), |khat| format!("{khat:.2}"));
         let shown = format!("k̂ = {shown}, {}below {threshold:.2}", if is_even { "" } else { "not " });
+        let missing =
+            (left_out > 0).then(|| format!("{left_out} more sets of parents may matter, raise check.anneal.most"));
         let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
         if moved <= 2.0 * SMALL {
             let text = if annealed {
                 format!(
                     "corrected: evidences of nodes were found from the prior, and {moves} {moved:.3} at most; use the corrected \
-                     edges and graphs, but do not rely on parameters, which are those of q ({shown})"
+                     edges and graphs, but do not rely on parameters, which are those of q ({shown}){}",
+                    missing.map_or_else(String::new, |missing| format!("; {missing}"))
                 )
             } else {
                 format!(
@@ -75,8 +85,11 @@ impl Verdict {
             };
             return Self { kind: VerdictKind::Corrected, text };
         }
-        let more =
-            if annealed { "give check.anneal more runs and particles" } else { "train longer or use a richer flow" };
+        let more = match missing {
+            Some(missing) => missing,
+            None if annealed => "raise check.anneal.sharpen or check.anneal.runs".into(),
+            None => "train longer or use a richer flow".into(),
+        };
         let text = format!(
             "do not trust uncertain edges: {moves} up to {moved:.2}, as their standard errors say; edges with small ones, and \
              those alone, can be relied on ({shown}); {more}"

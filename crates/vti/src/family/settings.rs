@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Contexts, FamilyError};
 use crate::flow::{FlowSettings, LayerSettings};
-use crate::models::ModelsSettings;
+use crate::models::{AutoregressiveSettings, ModelsSettings};
 use crate::space::{Catalogue, ModelSpace};
 
 /// A family, written out or chosen.
@@ -21,6 +21,19 @@ pub struct FamilySettings {
     pub frame: FrameSettings,
     /// One flow for all of θ, or one for each of its blocks.
     pub structure: Structure,
+}
+
+impl FamilySettings {
+    /// The paper's family for graphs: Affine(5,5) over all coordinates, told the adjacency, and MADE+ over orders and edges.
+    pub fn joint_affine() -> Self {
+        Self {
+            structure: Structure::Joint,
+            flow: FlowKind::Affine { layers: 5, blocks: 5, hidden: 128 },
+            models: ModelsSettings::Autoregressive(AutoregressiveSettings::default()),
+            frame: FrameSettings::Unit,
+            ..Self::default()
+        }
+    }
 }
 
 /// How much of a problem's structure a family uses.

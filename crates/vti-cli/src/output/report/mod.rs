@@ -78,7 +78,10 @@ fn facts(summary: &Summary) -> Vec<Fact> {
         fact(
             "k̂",
             evidence.khat.map_or_else(|| "–".into(), |khat| format!("{khat:.2}")),
-            "below 0.7: weights can correct q",
+            match summary.correction {
+                Method::Annealed => "of q's parameters; edges and graphs are corrected without weights",
+                _ => "below 0.7: weights can correct q",
+            },
         ),
         fact(models_name, models_met(summary), "among the draws"),
         fact("time", format!("{:.0} s", summary.seconds.train + summary.seconds.check), "training and check"),
@@ -87,8 +90,10 @@ fn facts(summary: &Summary) -> Vec<Fact> {
         let value = format!("{:.4} → {:.4}", exact.total_variation.q, exact.total_variation.corrected);
         facts.push(fact("distance to exact", value, "total variation, learned → corrected"));
     }
-    if summary.correction == Method::Chains {
-        facts.push(fact("corrected by", "chains".into(), "exact in the limit"));
+    match summary.correction {
+        Method::Weights | Method::Factors => {}
+        Method::Annealed => facts.push(fact("corrected by", "annealing".into(), "evidences of nodes from the prior")),
+        Method::Chains => facts.push(fact("corrected by", "chains".into(), "exact in the limit")),
     }
     facts
 }

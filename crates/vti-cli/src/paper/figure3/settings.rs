@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use vti::check::{AnnealSettings, CheckSettings};
-use vti::family::{FamilySettings, FlowKind, FrameSettings, Structure};
-use vti::models::{AutoregressiveSettings, ModelsSettings};
+use vti::family::FamilySettings;
 use vti::problem::dag::simulate::SimulationSettings;
 use vti::problem::dag::{DagSettings, GraphPrior, Noise, Sem};
 use vti::train::TrainSettings;
@@ -87,16 +86,9 @@ impl Settings {
     }
 }
 
-/// The paper's Affine(5,5) and MADE+.
 fn joint(steps: u64) -> JointSettings {
     JointSettings {
-        family: FamilySettings {
-            structure: Structure::Joint,
-            flow: FlowKind::Affine { layers: 5, blocks: 5, hidden: 128 },
-            models: ModelsSettings::Autoregressive(AutoregressiveSettings::default()),
-            frame: FrameSettings::Unit,
-            ..FamilySettings::default()
-        },
+        family: FamilySettings::joint_affine(),
         train: TrainSettings { steps, batch: 256, ..TrainSettings::default() },
     }
 }

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use vti::check::CheckSettings;
 use vti::graph::Graph;
 use vti::problem::dag::{Dag, DagSettings, Noise, StructurePrior, Table};
 use vti_peers::DagmaSettings;
@@ -130,8 +129,7 @@ fn sweep(journal: &mut Journal<'_, Case>, settings: &Settings, sachs: &Sachs, no
         }
         dag = dag.with_prior(settings.assumed.prior, penalty)?;
         let engine = &journal.session.engine;
-        let check = CheckSettings { draws: settings.check_draws, ..CheckSettings::default() };
-        let (answers, facts) = learn(engine, &dag, &settings.family, &settings.train, &check)?;
+        let (answers, facts) = learn(engine, &dag, &settings.family, &settings.train, &settings.check)?;
         journal.add(Finished::own(case, sachs.score(&answers)?, facts.seconds, facts.khat))?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! All sizes of the experiment.
 
 use serde::Serialize;
+use vti::check::{AnnealSettings, CheckSettings};
 use vti::family::FamilySettings;
 use vti::problem::dag::{DagSettings, GraphPrior, Noise, Sem};
 use vti::train::TrainSettings;
@@ -27,8 +28,8 @@ pub(super) struct Settings {
     pub(super) noises: [Noise; 2],
     pub(super) family: FamilySettings,
     pub(super) train: TrainSettings,
-    /// Draws of the check of each fit, and graphs that scores are averaged over.
-    pub(super) check_draws: usize,
+    /// The check of each fit; scores are averaged over as many graphs as it has draws.
+    pub(super) check: CheckSettings,
     pub(super) dagma: DagmaSettings,
     pub(super) dibs: DibsSettings,
 }
@@ -37,9 +38,14 @@ impl Settings {
     pub(super) fn new(args: &Table1Args) -> Self {
         let common = &args.common;
         let defaults = TrainSettings::factored();
-        let (every, steps, dagma, dibs) = match common.scale {
-            Scale::Small => (5, 300, DagmaSettings::short(), DibsSettings::short()),
-            Scale::Full => (1, defaults.steps, DagmaSettings::default(), DibsSettings::default()),
+        let (every, steps, anneal, dagma, dibs) = match common.scale {
+            Scale::Small => {
+                let anneal = AnnealSettings { most: 1000, sharpen: 2, ..AnnealSettings::default() };
+                (5, 300, anneal, DagmaSettings::short(), DibsSettings::short())
+            }
+            Scale::Full => {
+                (1, defaults.steps, AnnealSettings::default(), DagmaSettings::default(), DibsSettings::default())
+            }
         };
         let hidden = 5;
         let penalties = vec![0.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0];
@@ -58,7 +64,7 @@ impl Settings {
             noises: [Noise::Unknown {}, Noise::Known { sigma: 1.0 }],
             family: FamilySettings::default(),
             train: TrainSettings { seed: common.seed, steps: common.steps.unwrap_or(steps), ..defaults },
-            check_draws: 10_000,
+            check: CheckSettings { draws: 10_000, anneal, ..CheckSettings::default() },
             dagma,
             dibs,
         }
