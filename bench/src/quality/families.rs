@@ -58,13 +58,16 @@ pub(super) fn run(report: &mut Report, engine: &CpuEngine<f32>, options: &Option
         let train = TrainSettings { seed, ..TrainSettings::factored() };
         // What is not a size is each family's own.
         let plain = TrainSettings { seed, steps: train.steps, batch: train.batch, ..TrainSettings::default() };
-        let longer = TrainSettings { steps: if options.quick { 1 } else { PATIENCE } * plain.steps, ..plain.clone() };
+        let longer = TrainSettings { steps: PATIENCE * plain.steps, ..plain.clone() };
         own.push(fit(engine, &dag, &made, &FamilySettings::default(), &train)?);
         joint.push(fit(engine, &dag, &made, &FamilySettings::joint_affine(), &plain)?);
-        patient.push(fit(engine, &dag, &made, &FamilySettings::joint_affine(), &longer)?);
+        if !options.quick {
+            patient.push(fit(engine, &dag, &made, &FamilySettings::joint_affine(), &longer)?);
+        }
     }
-    for (peer, steps) in [(&joint, "as many steps"), (&patient, "more steps")] {
-        let above: Vec<f64> = own.iter().zip(peer).map(|(own, peer)| own.bound - peer.bound).collect();
+    let all = [(&joint, "as many steps".to_owned()), (&patient, format!("{PATIENCE} times the steps"))];
+    for (peer, steps) in all.iter().filter(|(peer, _)| !peer.is_empty()) {
+        let above: Vec<f64> = own.iter().zip(*peer).map(|(own, peer)| own.bound - peer.bound).collect();
         let what = format!("bound above that of joint, {steps}");
         report.push(Line::figure(CASE, &what, mean(&above).unwrap_or(f64::NAN), "nats", "> 0"))?;
         let figures: [Figure; 3] = [

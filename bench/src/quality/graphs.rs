@@ -198,15 +198,13 @@ fn against_peers(report: &mut Report, engine: &CpuEngine<f32>, options: &Options
 /// What q says, and what the evidences of nodes make of it.
 fn scores(dag: &Dag, truth: &Graph, check: &Check) -> Result<[Scores; 2]> {
     let factors = check.factors.as_ref().context("nodes are weighed one by one")?;
-    let samples =
-        |words: &mut dyn Iterator<Item = (&[u16], f64)>| dag.graphs(words.filter(|(_, weight)| *weight > 0.0));
     let corrected = check.corrected_words();
-    let mut corrected = corrected.iter().map(|(word, weight)| (&word[..], *weight));
-    let mut learned = check.q_weights.iter().enumerate().map(|(row, &weight)| (check.draws.word(row), weight));
+    let corrected = corrected.iter().map(|(word, weight)| (&word[..], *weight));
+    let learned = check.q_weights.iter().enumerate().map(|(row, &weight)| (check.draws.word(row), weight));
     let edges: Vec<f64> = factors.edges.iter().map(|edge| edge.value).collect();
     Ok([
-        Scores::of_posterior(truth, &factors.edges_q, &samples(&mut learned))?,
-        Scores::of_posterior(truth, &edges, &samples(&mut corrected))?,
+        Scores::of_posterior(truth, &factors.edges_q, &dag.graphs(learned))?,
+        Scores::of_posterior(truth, &edges, &dag.graphs(corrected))?,
     ])
 }
 

@@ -79,7 +79,7 @@ impl<'a> Answer<'a> {
     pub(crate) fn method(&self) -> Method {
         match (self.chains, &self.check.factors) {
             (Some(_), _) => Method::Chains,
-            (None, Some(factors)) if factors.annealed => Method::Annealed,
+            (None, Some(factors)) if factors.annealed() => Method::Annealed,
             (None, Some(_)) => Method::Factors,
             (None, None) => Method::Weights,
         }

@@ -11,7 +11,7 @@ use crate::answer::{Answer, ChainsAnswer};
 use crate::config::{Refine, VERSION};
 use crate::output::{graph, models, parquet, report, table};
 use crate::print;
-use crate::progress;
+use crate::progress::{self, Checking};
 use crate::question::{Exact, Question};
 use crate::rundir::{self, RunDir};
 use crate::samples::Samples;
@@ -46,14 +46,13 @@ pub(crate) fn conclude<'a, Q: Question, T: Real>(
     posterior: &mut Posterior<'a, Q::Problem, CpuEngine<T>>,
     facts: &RunFacts,
     chains: Chains,
-    quiet: bool,
+    mut checking: Checking,
 ) -> Result<Summary>
 where
     CpuEngine<T>: Engine,
 {
     let config = &session.config;
     let start = Instant::now();
-    let mut checking = progress::Checking::new(quiet);
     let checked = check_watched(posterior, &config.check, &mut |done, runs| checking.show(done, runs));
     checking.finish();
     let checked = checked?;

@@ -1,4 +1,4 @@
-//! How training goes: a line on a terminal, sparse lines elsewhere, and `progress.jsonl`.
+//! How training and checks go: a line on a terminal, sparse lines elsewhere, and `progress.jsonl` of training.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -106,6 +106,8 @@ impl Checking {
         let text = format!("evidences of nodes: {done} of {runs} runs so far");
         let since = self.last.elapsed();
         match self.show {
+            // What follows the last run may take a while as well.
+            Show::Bar if done == runs => print::redraw("evidences of nodes: summing over graphs"),
             Show::Bar if since >= REDRAW => print::redraw(&text),
             Show::Lines if since >= TALK => print::talk(&text),
             _ => return,

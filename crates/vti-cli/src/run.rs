@@ -14,7 +14,7 @@ use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
 use crate::failure::{Ending, Usage};
 use crate::print;
-use crate::progress::{self, Progress, Watched};
+use crate::progress::{self, Checking, Progress, Watched};
 use crate::question::{Job, Question, start};
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
@@ -153,7 +153,8 @@ impl Job for Training<'_> {
         let nodes =
             if session.problem().factors().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
-        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings, args.quiet)?;
+        let summary =
+            conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings, Checking::new(args.quiet))?;
         show(&summary, args.json)?;
         let files = match summary.found {
             Found::Select(_) => "models.csv and report.html",

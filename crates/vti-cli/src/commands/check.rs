@@ -8,7 +8,7 @@ use vti::engine::{CpuEngine, Engine, Real};
 
 use crate::conclude::{Chains, RunFacts, conclude, show};
 use crate::failure::Ending;
-use crate::progress;
+use crate::progress::{self, Checking};
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
 use crate::session::Session;
@@ -75,7 +75,7 @@ impl Job for Again<'_> {
         let several = session.config.machine.replicates > 1;
         let replicate = several.then(|| posterior.seed().wrapping_sub(session.config.train.seed) as usize);
         let facts = known_facts(dir, posterior.warnings(), replicate)?;
-        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, chains, false)?;
+        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, chains, Checking::new(false))?;
         show(&summary, json)?;
         Ok(Ending::Done)
     }

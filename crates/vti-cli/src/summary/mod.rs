@@ -59,7 +59,7 @@ pub(crate) struct Summary {
     pub(crate) verdict: VerdictSummary,
     pub(crate) elbo: Bound,
     pub(crate) log_evidence: Evidence,
-    /// What `corrected` means: by importance weights, of whole draws or factor by factor, or by chains.
+    /// What `corrected` means: by importance weights, of whole draws or factor by factor, by annealing, or by chains.
     pub(crate) correction: Method,
     #[serde(flatten)]
     pub(crate) found: Found,

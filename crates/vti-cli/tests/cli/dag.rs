@@ -329,6 +329,8 @@ fn hidden_units_and_rules() {
         assert_eq!((q[from][to], corrected[from][to]), (0.0, 0.0), "{from} → {to}");
     }
     assert!(summary["coefficients"].is_null() && summary["edges"]["exact"].is_null());
+    assert_eq!(summary["correction"], "annealed");
+    assert!(summary["verdict"]["text"].as_str().unwrap().contains("evidence of every node"), "{}", summary["verdict"]);
     // All of it is in the settings, and these give the same answer again.
     let again = scratch.fine(&["fit", "run/config.toml", "--out", "again", "--json", "--quiet"]);
     assert_eq!(steady(serde_json::from_str(&again.data).unwrap()), steady(summary));

@@ -23,7 +23,7 @@ use crate::stats::{self, Estimate, Stratum};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnnealSettings {
-    /// Independent runs for each evidence; 0: evidences are left to the weights of draws.
+    /// Independent runs for each evidence, at least 4; 0: evidences are left to the weights of draws.
     pub runs: usize,
     /// Particles of a run.
     pub particles: usize,
@@ -52,11 +52,12 @@ impl AnnealSettings {
         SettingError::check("anneal.runs", self.runs as f64, enough, "0, or at least 4")?;
         at_least("anneal.particles", self.particles, 8, "at least 8")?;
         at_least("anneal.moves", self.moves, 1, "at least 1")?;
-        at_least("anneal.steps", self.steps, 1, "at least 1")
+        at_least("anneal.steps", self.steps, 1, "at least 1")?;
+        at_least("anneal.most", self.most, 1, "at least 1")
     }
 }
 
-/// Fewer runs would not show how far they may be off.
+/// Fewer runs do not show how far they may be off: Student's t has no variance below three degrees of freedom.
 const FEWEST_RUNS: usize = 4;
 
 /// The next β is as far as this share of the particles would still count.
@@ -72,7 +73,7 @@ const GOAL: f64 = 0.8;
 const FIRST_STEP: f64 = 0.3;
 const STEPS: std::ops::RangeInclusive<f64> = 0.002..=1.5;
 
-/// The estimate that runs make together; none if all particles of all runs were lost.
+/// The estimate that at least four runs make together; none if all particles of all runs were lost.
 pub(super) fn join(log_evidences: &[f64]) -> Option<Estimate> {
     let count = log_evidences.len() as f64;
     let shares: Vec<f64> = log_evidences.iter().map(|log| log - count.ln()).collect();
@@ -80,9 +81,9 @@ pub(super) fn join(log_evidences: &[f64]) -> Option<Estimate> {
     // Where runs are far apart the largest says most, and the error of the mean no longer says how far it is off.
     let mean = log_evidences.iter().sum::<f64>() / count;
     let squares: f64 = log_evidences.iter().map(|log| (log - mean).powi(2)).sum();
-    let spread = (squares / (count * (count - 1.0).max(1.0))).sqrt();
+    let spread = (squares / (count * (count - 1.0))).sqrt();
     // The spread of a few runs is itself known roughly: errors are those of Student's t, whose standard deviation this is.
-    let rough = ((count - 1.0) / (count - 3.0).max(1.0)).sqrt();
+    let rough = ((count - 1.0) / (count - 3.0)).sqrt();
     Some(Estimate { value: total.value, se: rough * total.se.max(spread) })
 }
 
@@ -286,6 +287,14 @@ mod tests {
         let runs: Vec<f64> = (0..settings.runs as u64).map(run).collect();
         let found = join(&runs).unwrap_or(Estimate { value: f64::NAN, se: f64::NAN });
         ((found.value - truth) / found.se, found.se)
+    }
+
+    /// Four runs: √(Σ d² / (4 · 3)) is the error of their mean, and Student's t with three degrees of freedom has variance 3.
+    #[test]
+    fn few_runs_have_larger_errors() {
+        let found = join(&[7.0, 7.001, 6.999, 7.0]).unwrap_or(Estimate { value: f64::NAN, se: f64::NAN });
+        let expected = (2e-6f64 / 12.0 * 3.0).sqrt();
+        assert!((found.value - 7.0).abs() < 1e-6 && (found.se / expected - 1.0).abs() < 0.01, "{found:?}, {expected}");
     }
 
     /// A normal likelihood: E[exp(−½ Σ ((z − a)/s)²)] = Π s / √(1 + s²) · exp(−½ a² / (1 + s²)).

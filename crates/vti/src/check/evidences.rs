@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::anneal::{self, AnnealSettings};
 use super::factors::{FEWEST, FactorCorrection};
 use super::importance::Watch;
+use super::line::Line;
 use crate::engine::Engine;
 use crate::models::{ParentProbabilities, ParentScores};
 use crate::problem::Factors;
@@ -36,8 +37,11 @@ const MOST_CONTESTED: usize = 24;
 /// Fewer points than this make no line.
 const FEW: usize = 4;
 
-/// Runs between two reports of how far it has come.
-const REPORT: usize = 64;
+/// How often, at most, factors that have come to matter are looked for: a few times do, unless each that is found brings another.
+const ROUNDS: usize = 100;
+
+/// Runs between two reports of how far it has come. Threads wait for each other there, so not too few.
+const REPORT: usize = 128;
 
 /// The place of a set of parents among those of its node.
 pub(super) fn place(scores: &ParentScores, node: usize, set: u64) -> Option<usize> {
@@ -121,42 +125,6 @@ pub(super) struct Spread {
     pub(super) log_total: f64,
 }
 
-/// A straight line by least squares.
-#[derive(Clone, Copy)]
-struct Line {
-    count: f64,
-    /// Means, and the sum of squared distances of places from theirs.
-    centre: (f64, f64),
-    squares: f64,
-    slope: f64,
-    /// Standard deviation of points around the line.
-    spread: f64,
-}
-
-impl Line {
-    /// A constant where all points have one place, 0 without any. Fewer than three points show no spread: it is taken to be 1.
-    fn through(points: &[(f64, f64)]) -> Self {
-        let count = points.len() as f64;
-        let sum = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
-        let (x, y) = (sum(&|p| p.0) / count.max(1.0), sum(&|p| p.1) / count.max(1.0));
-        let squares = sum(&|p| (p.0 - x).powi(2));
-        let slope = if squares > 0.0 { sum(&|p| (p.0 - x) * (p.1 - y)) / squares } else { 0.0 };
-        let off = sum(&|p| (p.1 - y - slope * (p.0 - x)).powi(2));
-        let spread = if count < 3.0 { 1.0 } else { (off / (count - 2.0)).sqrt() };
-        Self { count, centre: (x, y), squares, slope, spread }
-    }
-
-    fn at(&self, x: f64) -> f64 {
-        self.centre.1 + self.slope * (x - self.centre.0)
-    }
-
-    /// The standard error of another point, further away the larger.
-    fn error(&self, x: f64) -> f64 {
-        let far = if self.squares > 0.0 { (x - self.centre.0).powi(2) / self.squares } else { 0.0 };
-        self.spread * (1.0 + 1.0 / self.count.max(1.0) + far).sqrt()
-    }
-}
-
 /// Finds evidences by annealing, of all factors that may matter: at first a few of every node, which say how far bounds are off,
 /// then those that matter if all bounds are so far off, and so on; at last more runs for those whose errors matter most. Nothing
 /// happens where the problem cannot be seen from its prior. Says how many more may matter than settings allow for.
@@ -186,8 +154,10 @@ pub(super) fn anneal<E: Engine>(
     };
     let mut wanted = first(scores);
     wanted.retain(|factor| !certain.contains(factor));
+    let mut rounds = 0..ROUNDS;
     let left_out = loop {
-        let room = settings.most.saturating_sub(annealing.runs.len());
+        let most = if rounds.next().is_some() { settings.most } else { 0 };
+        let room = most.saturating_sub(annealing.runs.len());
         let left_out = wanted.len().saturating_sub(room);
         wanted.truncate(room);
         if wanted.is_empty() {
@@ -283,20 +253,25 @@ impl<'a> Annealing<'a> {
     }
 }
 
-/// Of every node no parents, the best set of them as far as known, and the best ones with one or two more or one less.
+/// Of every node the best set of parents as far as known, none, and the best ones with one or two more or one less; those of one
+/// kind for all nodes, then those of the next.
 fn first(scores: &ParentScores) -> Vec<Key> {
-    let mut found = Vec::new();
+    let mut found: Vec<(usize, Key)> = Vec::new();
     for (block, node) in scores.nodes.iter().enumerate() {
         let best = |size: Option<u32>| {
             let sets = node.sets.iter().zip(&node.logits).filter(|(set, _)| size.is_none_or(|s| s == set.count_ones()));
             sets.max_by(|a, b| a.1.total_cmp(b.1)).map(|(&set, _)| set)
         };
         let size = best(None).map_or(0, u64::count_ones).max(1);
-        let mut sizes = vec![0, size - 1, size, size + 1, size + 2];
-        sizes.dedup();
-        found.extend(sizes.into_iter().filter_map(|size| Some((block, best(Some(size))?))));
+        let mut sizes = vec![size, 0, size - 1, size + 1, size + 2];
+        if size == 1 {
+            sizes.remove(1);
+        }
+        let sets = sizes.into_iter().enumerate();
+        found.extend(sets.filter_map(|(kind, size)| Some((kind, (block, best(Some(size))?)))));
     }
-    found
+    found.sort_by_key(|(kind, _)| *kind);
+    found.into_iter().map(|(_, factor)| factor).collect()
 }
 
 /// Factors whose evidence is not known but that would matter, were it a little better than expected, and as many more of each node
@@ -488,16 +463,5 @@ mod tests {
         let mut factors = Vec::new();
         assert!(anneal(&engine, annealing, &scores, &q, &mut factors) > 0);
         assert_eq!(factors.len(), 12);
-    }
-
-    #[test]
-    fn lines_go_through_points() {
-        let line = Line::through(&[(1.0, 3.0), (2.0, 5.0), (4.0, 9.0)]);
-        assert!((line.at(3.0) - 7.0).abs() < 1e-12 && line.error(3.0) < 1e-12);
-        assert_eq!(Line::through(&[(2.0, 5.0)]).at(7.0), 5.0);
-        assert_eq!(Line::through(&[]).at(1.0), 0.0);
-        // Two of four numbers are fitted: √((1 + 1 + 1 + 1) / 2), times √(1 + 1/4 + 4/1) at 2.5.
-        let off = Line::through(&[(0.0, 1.0), (0.0, -1.0), (1.0, 1.0), (1.0, -1.0)]);
-        assert!((off.error(2.5) - (2.0 * 5.25f64).sqrt()).abs() < 1e-12, "{}", off.error(2.5));
     }
 }

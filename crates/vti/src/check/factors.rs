@@ -16,7 +16,7 @@ use super::anneal::AnnealSettings;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
 use super::evidences::{Annealing, Evidences, anneal, place};
 use super::importance::{Found, Watch};
-use super::verdict::{Moved, Verdict};
+use super::verdict::{Basis, Verdict};
 use crate::engine::Engine;
 use crate::graph::Graph;
 use crate::models::{Draw, NodeScores, ParentProbabilities, ParentScores};
@@ -40,8 +40,6 @@ const UNEVEN: f64 = 0.7;
 pub struct FactorCheck {
     /// Factors that were drawn often enough or annealed, most probable first.
     pub factors: Vec<FactorCorrection>,
-    /// Whether evidences were found by annealing.
-    pub annealed: bool,
     /// How many more factors may matter than [`AnnealSettings::most`] allowed to anneal.
     pub left_out: usize,
     /// Probabilities of edges under q, n × n row by row: `[i * n + j]` is that of i → j.
@@ -51,6 +49,13 @@ pub struct FactorCheck {
     /// Words drawn from the corrected distribution, as many as there are draws from q, one after another.
     #[serde(skip)]
     pub words: Vec<u16>,
+}
+
+impl FactorCheck {
+    /// Whether evidences were found by annealing.
+    pub fn annealed(&self) -> bool {
+        self.factors.iter().any(|factor| factor.annealed)
+    }
 }
 
 /// One factor under a key.
@@ -137,9 +142,9 @@ pub(super) fn correct<P: Problem, E: Engine>(
     let worst = worst(&factors);
     let (khat, threshold) = worst.map_or((None, stats::threshold(draws.len())), |worst| (worst.khat, worst.threshold));
     let moved = spread.edges.iter().copied().fold(0.0, f64::max);
-    let verdict = Verdict::of_factors(khat, threshold, &Moved { by: moved, annealed, left_out }, &correction);
+    let verdict = Verdict::of_factors(khat, threshold, &Basis { moved, annealed, left_out }, &correction);
     let edges = corrected.edges.iter().zip(&spread.edges).map(|(&value, &se)| Estimate { value, se }).collect();
-    let check = FactorCheck { factors, annealed, left_out, edges_q: q.edges, edges, words };
+    let check = FactorCheck { factors, left_out, edges_q: q.edges, edges, words };
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
 }
 

@@ -150,7 +150,8 @@ pub fn check<P: Problem, E: Engine>(
     check_watched(posterior, settings, &mut |_, _| {})
 }
 
-/// [`check`], while somebody looks on.
+/// [`check`], while somebody looks on: told before and after every hundred runs or so where evidences are annealed, and never
+/// otherwise. The number of runs grows as more of them turn out to be needed.
 pub fn check_watched<P: Problem, E: Engine>(
     posterior: &mut Posterior<'_, P, E>,
     settings: &CheckSettings,

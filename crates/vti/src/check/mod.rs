@@ -12,6 +12,7 @@ mod error;
 mod evidences;
 mod factors;
 mod importance;
+mod line;
 mod refine;
 mod strata;
 mod verdict;

@@ -28,23 +28,20 @@ pub struct Verdict {
 /// Model probabilities that differ by no more than this are the same for all practical purposes.
 const SMALL: f64 = 0.02;
 
-/// How far edges moved when every evidence moved by as much as it may be off.
-pub(super) struct Moved {
-    pub(super) by: f64,
-    /// Whether evidences were annealed, and how many more may matter.
+/// What is known about the evidences of factors.
+pub(super) struct Basis {
+    /// How far edges moved when every evidence moved by as much as it may be off.
+    pub(super) moved: f64,
+    /// Whether evidences were annealed.
     pub(super) annealed: bool,
+    /// How many factors more may matter.
     pub(super) left_out: usize,
 }
 
 impl Verdict {
     /// By weights: k̂ against its threshold, then the distance between q and its correction.
     pub(super) fn of_weights(khat: Option<f64>, threshold: f64, correction: &Correction) -> Self {
-        let shown = match khat {
-            Some(f64::NEG_INFINITY) => "weights are all but equal".into(),
-            Some(khat) if khat < threshold => format!("k̂ = {khat:.2} is below {threshold:.2}"),
-            Some(khat) => format!("k̂ = {khat:.2}, not below {threshold:.2}"),
-            None => "k̂ is unknown".into(),
-        };
+        let shown = shown(khat, threshold);
         if khat.is_none_or(|khat| khat >= threshold) {
             let text = format!(
                 "do not trust: {shown}, so importance weights cannot correct q; train longer, \
@@ -56,45 +53,43 @@ impl Verdict {
     }
 
     /// By the weights of factors. Where they are too uneven, what counts is how far edges moved.
-    pub(super) fn of_factors(
-        khat: Option<f64>,
-        threshold: f64,
-        &Moved { by: moved, annealed, left_out }: &Moved,
-        correction: &Correction,
-    ) -> Self {
+    pub(super) fn of_factors(khat: Option<f64>, threshold: f64, basis: &Basis, correction: &Correction) -> Self {
+        let &Basis { moved, annealed, left_out } = basis;
         let is_even = khat.is_some_and(|khat| khat < threshold);
-        if is_even && moved <= 2.0 * SMALL {
+        if is_even && moved <= 2.0 * SMALL && !annealed {
             return Self::of_weights(khat, threshold, correction);
         }
-        let shown = khat.map_or("unknown".into(), |khat| format!("{khat:.2}"));
-        let shown = format!("k̂ = {shown}, {}below {threshold:.2}", if is_even { "" } else { "not " });
-        let missing =
-            (left_out > 0).then(|| format!("{left_out} more sets of parents may matter, raise check.anneal.most"));
-        let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
-        if moved <= 2.0 * SMALL {
-            let text = if annealed {
-                format!(
-                    "corrected: evidences of nodes were found from the prior, and {moves} {moved:.3} at most; use the corrected \
-                     edges and graphs, but do not rely on parameters, which are those of q ({shown}){}",
-                    missing.map_or_else(String::new, |missing| format!("; {missing}"))
-                )
-            } else {
-                format!(
-                    "edges only: {moves} {moved:.3} at most; parameters and the evidence are not to be relied on ({shown})"
-                )
-            };
-            return Self { kind: VerdictKind::Corrected, text };
-        }
-        let more = match missing {
-            Some(missing) => missing,
-            None if annealed => "raise check.anneal.sharpen or check.anneal.runs".into(),
-            None => "train longer or use a richer flow".into(),
+        let shown = shown(khat, threshold);
+        let missing = if left_out > 0 {
+            format!("; {left_out} more sets of parents may matter, raise check.anneal.most")
+        } else {
+            String::new()
         };
-        let text = format!(
-            "do not trust uncertain edges: {moves} up to {moved:.2}, as their standard errors say; edges with small ones, and \
-             those alone, can be relied on ({shown}); {more}"
-        );
-        Self { kind: VerdictKind::DoNotTrust, text }
+        let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
+        if moved > 2.0 * SMALL {
+            let more = if annealed {
+                "raise runs, particles or sharpen of check.anneal"
+            } else {
+                "train longer or use a richer flow"
+            };
+            let text = format!(
+                "do not trust uncertain edges: {moves} up to {moved:.2}, as their standard errors say; edges with small ones, \
+                 and those alone, can be relied on ({shown}){missing}; {more}"
+            );
+            return Self { kind: VerdictKind::DoNotTrust, text };
+        }
+        let text = if annealed {
+            let parameters = if is_even { "" } else { ", but do not rely on parameters, which are those of q" };
+            format!(
+                "corrected: evidences of nodes were found from the prior, and {moves} {moved:.3} at most; use the corrected edges \
+                 and graphs{parameters} ({shown}){missing}"
+            )
+        } else {
+            format!(
+                "edges only: {moves} {moved:.3} at most; parameters and the evidence are not to be relied on ({shown})"
+            )
+        };
+        Self { kind: VerdictKind::Corrected, text }
     }
 
     /// Whatever was found, a run that was not happy with itself is not to be trusted.
@@ -129,6 +124,49 @@ impl Verdict {
                 "corrected: {shown}, but correcting q moves the model probabilities by {distance:.3}; use the corrected ones"
             );
             Self { kind: VerdictKind::Corrected, text }
+        }
+    }
+}
+
+/// k̂ against its threshold, in words.
+fn shown(khat: Option<f64>, threshold: f64) -> String {
+    match khat {
+        Some(f64::NEG_INFINITY) => "weights are all but equal".into(),
+        Some(khat) if khat < threshold => format!("k̂ = {khat:.2} is below {threshold:.2}"),
+        Some(khat) => format!("k̂ = {khat:.2}, not below {threshold:.2}"),
+        None => "k̂ is unknown".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of factors where model probabilities hardly moved.
+    fn said(khat: f64, basis: &Basis) -> Verdict {
+        let correction = Correction { models: Vec::new(), total_variation: 0.0, total_variation_se: 0.0 };
+        Verdict::of_factors(Some(khat), 0.7, basis, &correction)
+    }
+
+    #[test]
+    fn factors_are_judged_by_weights_or_by_how_far_edges_move() {
+        let basis = |moved, annealed, left_out| Basis { moved, annealed, left_out };
+        // What is said, and one word that is not.
+        let cases: [(f64, Basis, VerdictKind, [&str; 2], &str); 7] = [
+            (0.3, basis(0.01, false, 0), VerdictKind::Trust, ["trust: k̂ = 0.30", "is below 0.70"], "parents"),
+            (1.2, basis(0.01, false, 0), VerdictKind::Corrected, ["edges only", "0.010 at most"], "the prior"),
+            (1.2, basis(0.2, false, 0), VerdictKind::DoNotTrust, ["up to 0.20", "train longer"], "anneal"),
+            (1.2, basis(0.01, true, 0), VerdictKind::Corrected, ["from the prior", "parameters"], "raise"),
+            // Good weights of what q draws say nothing about sets that were not looked at.
+            (0.3, basis(0.01, true, 9), VerdictKind::Corrected, ["9 more sets", "anneal.most"], "rely on"),
+            (1.2, basis(0.2, true, 0), VerdictKind::DoNotTrust, ["up to 0.20", "raise runs"], "anneal.most"),
+            (1.2, basis(0.2, true, 9), VerdictKind::DoNotTrust, ["9 more sets", "raise runs"], "train"),
+        ];
+        for (khat, basis, kind, has, lacks) in cases {
+            let Verdict { kind: found, text } = said(khat, &basis);
+            assert_eq!(found, kind, "{text}");
+            assert!(has.iter().all(|part| text.contains(part)), "{has:?} in: {text}");
+            assert!(!text.contains(lacks), "no {lacks:?} in: {text}");
         }
     }
 }

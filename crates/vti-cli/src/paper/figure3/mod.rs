@@ -66,7 +66,7 @@ pub(super) fn run(args: &Figure3Args, talk: &dyn Fn(&str)) -> Result<()> {
         let jobs = others.into_iter().map(|case| asked(&settings, &sets[case.data_set - 1], case)).collect();
         journal.ask(lanes, jobs, |case, answers| chosen(answers, &sets[case.data_set - 1]))?;
     }
-    let Journal { session, results } = journal;
+    let (session, results) = journal.close();
     write(&results, &settings)?;
     session.say(&format!("tables and plots are in {}", results.folder().display()));
     Ok(())

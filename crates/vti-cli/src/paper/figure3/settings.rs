@@ -86,6 +86,7 @@ impl Settings {
     }
 }
 
+/// The paper's family. Each draw says less to it than to a flow for each node, so a step has twice as many.
 fn joint(steps: u64) -> JointSettings {
     JointSettings {
         family: FamilySettings::joint_affine(),

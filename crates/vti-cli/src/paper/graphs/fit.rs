@@ -40,7 +40,7 @@ pub(in crate::paper) fn learn(
         None => {
             let drawn = fit.posterior.draw(settings.draws, 0)?;
             let words = (0..drawn.len()).map(|row| (drawn.word(row), 1.0));
-            vec![Answer::of_samples(Method::Vti, graphs(dag, words))?]
+            vec![Answer::of_samples(Method::Vti, dag.graphs(words))?]
         }
     };
     Ok((answers, Facts { seconds: start.elapsed().as_secs_f64(), khat: khat(found.as_ref()) }))
@@ -48,7 +48,7 @@ pub(in crate::paper) fn learn(
 
 fn checked(dag: &Dag, check: &Check) -> Result<Vec<Answer>> {
     let learned = check.q_weights.iter().enumerate().map(|(row, &weight)| (check.draws.word(row), weight));
-    let samples = graphs(dag, learned);
+    let samples = dag.graphs(learned);
     let Some(factors) = &check.factors else { return Ok(vec![Answer::of_samples(Method::Vti, samples)?]) };
     let corrected = factors.edges.iter().map(|edge| edge.value).collect();
     Ok(vec![
@@ -57,14 +57,9 @@ fn checked(dag: &Dag, check: &Check) -> Result<Vec<Answer>> {
             method: Method::VtiCorrected,
             setting: None,
             edges: corrected,
-            samples: graphs(dag, check.corrected_words().iter().map(|(word, weight)| (&word[..], *weight))),
+            samples: dag.graphs(check.corrected_words().iter().map(|(word, weight)| (&word[..], *weight))),
         },
     ])
-}
-
-/// Graphs of words that count.
-fn graphs<'a>(dag: &Dag, words: impl Iterator<Item = (&'a [u16], f64)>) -> Vec<(Graph, f64)> {
-    dag.graphs(words.filter(|(_, weight)| *weight > 0.0))
 }
 
 impl Answer {

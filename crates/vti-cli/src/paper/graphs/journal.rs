@@ -20,7 +20,8 @@ pub(in crate::paper) trait Case:
 /// Finished runs, and who hears of them.
 pub(in crate::paper) struct Journal<'a, C> {
     pub(in crate::paper) session: Session<'a>,
-    pub(in crate::paper) results: Results<Finished<C>>,
+    results: Results<Finished<C>>,
+    cases: Vec<C>,
 }
 
 impl<'a, C: Case> Journal<'a, C> {
@@ -32,7 +33,14 @@ impl<'a, C: Case> Journal<'a, C> {
         talk: &'a dyn Fn(&str),
     ) -> Result<Self> {
         let before = cases.iter().filter(|case| results.has(|fit| fit.case == **case)).count();
-        Ok(Self { session: Session::new(threads, cases.len(), before, talk)?, results })
+        Ok(Self { session: Session::new(threads, cases.len(), before, talk)?, results, cases: cases.to_vec() })
+    }
+
+    /// What is finished, in the order of the cases: peers finish in one of their own.
+    pub(in crate::paper) fn close(mut self) -> (Session<'a>, Results<Finished<C>>) {
+        let place = |fit: &Finished<C>| self.cases.iter().position(|case| *case == fit.case).unwrap_or(usize::MAX);
+        self.results.finished.sort_by_key(place);
+        (self.session, self.results)
     }
 
     pub(in crate::paper) fn is_done(&self, case: &C) -> bool {

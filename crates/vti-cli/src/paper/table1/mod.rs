@@ -99,10 +99,7 @@ pub(super) fn run(args: &Table1Args, talk: &dyn Fn(&str)) -> Result<()> {
         let asked = |(case, job)| Asked { case, job, table: &sachs.table, rows, seed };
         journal.ask(lanes, jobs.into_iter().map(asked).collect(), |_, answers| sachs.score(answers))?;
     }
-    let Journal { session, mut results } = journal;
-    // Peers finish in an order of their own.
-    let planned = |fit: &Finished<Case>| cases.iter().position(|case| *case == fit.case).unwrap_or(usize::MAX);
-    results.finished.sort_by_key(planned);
+    let (session, results) = journal.close();
     let fits = &results.finished;
     let cells = |case: &Case, truth: usize| format!("{},{}", TRUTHS[truth].0, case.cells());
     results.write("fits.csv", &table("truth,noise,edge_penalty", fits, cells))?;

@@ -146,10 +146,11 @@ impl Dag {
         Graph::from_parents(parents).ok()
     }
 
-    /// The graphs of words, each once and in their order, with the sums of the words' weights.
+    /// The graphs of words, each once and in the order of graphs, with the sums of the words' weights. Words that weigh nothing
+    /// or mean no graph are left out.
     pub fn graphs<'w>(&self, words: impl IntoIterator<Item = (&'w [u16], f64)>) -> Vec<(Graph, f64)> {
         let mut sums: BTreeMap<Graph, f64> = BTreeMap::new();
-        for (word, weight) in words {
+        for (word, weight) in words.into_iter().filter(|(_, weight)| *weight > 0.0) {
             if let Some(graph) = self.graph(word) {
                 *sums.entry(graph).or_insert(0.0) += weight;
             }
