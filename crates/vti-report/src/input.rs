@@ -24,6 +24,8 @@ pub struct Report {
     pub trace: Vec<Trace>,
     /// The corrected log evidence, a line in the plot of the trace.
     pub log_evidence: Option<f64>,
+    /// What `corrected` means, in words that go on from "Corrected …"; by weights if empty.
+    pub correction: String,
     /// Name of what `exact` means in `models` and `inclusion`, e.g. "exact (enumeration)" or "reversible jump".
     pub exact_name: Option<String>,
     /// Models, most probable first.

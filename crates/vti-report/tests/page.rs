@@ -105,6 +105,7 @@ fn small() -> Report {
             })
             .collect(),
         log_evidence: Some(-102.4),
+        correction: String::new(),
         exact_name: Some("exact (enumeration)".into()),
         models: ["lcavol + lweight", "lcavol", ""]
             .iter()

@@ -123,10 +123,14 @@ fn settings(report: &Report) -> Option<String> {
 }
 
 fn footer(report: &Report) -> String {
-    let mut text = String::from(
+    let correction = match report.correction.as_str() {
+        "" => "weighs draws from q by how probable the posterior finds them",
+        given => given,
+    };
+    let mut text = format!(
         "<p><strong>How to read the three numbers.</strong> <em>q</em> is what the learned density says by itself. \
-         <em>Corrected</em> weighs draws from q by how probable the posterior finds them; its standard error says how much \
-         another set of draws would change it.",
+         <em>Corrected</em> {}; its standard error says how much another set of draws would change it.",
+        escape(correction)
     );
     if let Some(name) = exact_name(report) {
         let _ = write!(text, " <em>{}</em> was computed without q, for comparison.", escape(name));

@@ -68,6 +68,7 @@ fn report(graph: GraphSection) -> Report {
         title: "Which variables act on which?".into(),
         models: vec![label("smoke → tar, tar → cancer"), label("smoke → tar"), label("")],
         graph: Some(graph),
+        correction: "comes from annealed particles".into(),
         ..Report::default()
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn report(summary: &Summary, samples: &Samples, trace: Vec<Trace>, se
         warnings: summary.warnings.clone(),
         trace,
         log_evidence: Some(summary.log_evidence.estimate).filter(|value| value.is_finite()),
+        correction: correction(summary.correction).into(),
         exact_name: summary.exact.map(|_| "exact (enumeration)".into()),
         settings,
         version: summary.version.clone(),
@@ -62,6 +63,18 @@ fn select(summary: &Summary, found: &SelectFound, samples: &Samples) -> Report {
         coefficients: coefficients(&found.coefficients.0, samples),
         pairs: pairs(summary, samples, plus),
         ..Report::default()
+    }
+}
+
+/// Goes on from "Corrected …".
+fn correction(method: Method) -> &'static str {
+    match method {
+        Method::Weights => "weighs draws from q by how probable the posterior finds them",
+        Method::Factors => "weighs draws from q, node by node, by how probable the posterior finds them",
+        Method::Annealed => {
+            "has evidences of nodes, found from the prior by annealed particles, in the place of q's bounds"
+        }
+        Method::Chains => "is what chains found that have q as their proposal",
     }
 }
 
