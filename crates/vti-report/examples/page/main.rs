@@ -145,7 +145,7 @@ fn report(names: &[String], models: usize, known: bool) -> Report {
         warnings: vec!["pgg45 and gleason are strongly correlated (0.75): their inclusion trades off".into()],
         trace: trace(&mut numbers),
         log_evidence: Some(-102.418),
-        correction: "weighs draws from q by how probable the posterior finds them".into(),
+        correction: String::new(),
         exact_name: known.then(|| "exact (enumeration)".into()),
         models: model_rows(&mut numbers, names, models, known),
         inclusion: names

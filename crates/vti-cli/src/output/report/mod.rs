@@ -66,10 +66,10 @@ fn select(summary: &Summary, found: &SelectFound, samples: &Samples) -> Report {
     }
 }
 
-/// Goes on from "Corrected …".
+/// Goes on from "Corrected …"; the page has words of its own for weights.
 fn correction(method: Method) -> &'static str {
     match method {
-        Method::Weights => "weighs draws from q by how probable the posterior finds them",
+        Method::Weights => "",
         Method::Factors => "weighs draws from q, node by node, by how probable the posterior finds them",
         Method::Annealed => {
             "has evidences of nodes, found from the prior by annealed particles, in the place of q's bounds"
