@@ -21,8 +21,8 @@ enum Task {
     /// Run a benchmark; where it has a peer, that is installed under target/ first
     Bench {
         /// Which one: flow (steps of flows against PyTorch), models (cost of the distributions over models), estimators
-        /// (gradient variances behind the defaults), sem (the likelihood of non-linear graphs against PyTorch), quality (answers of default settings against exact ones, graphs
-        /// also against DAGMA and DiBS)
+        /// (gradient variances behind the defaults), sem (the likelihood of non-linear graphs against PyTorch), quality
+        /// (answers of default settings against exact ones, graphs also against DAGMA and DiBS)
         #[arg(value_parser = ["flow", "models", "estimators", "sem", "quality"])]
         name: String,
         /// Only our side, without installing the peer

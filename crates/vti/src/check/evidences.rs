@@ -1,10 +1,10 @@
 //! Evidences of factors in place of their bounds: what they make of scores, which of them are still missing, and how much hangs
 //! on their errors.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use super::anneal::{self, AnnealSettings};
-use super::factors::{FEWEST, FactorCorrection};
+use super::factors::{FEWEST, FactorCorrection, most_probable_first};
 use super::importance::Watch;
 use super::line::Line;
 use crate::engine::Engine;
@@ -48,17 +48,18 @@ pub(super) fn place(scores: &ParentScores, node: usize, set: u64) -> Option<usiz
     scores.nodes[node].sets.binary_search(&set).ok()
 }
 
-/// Scores with evidences in place of bounds, and the error of each.
+/// Scores with evidences in place of bounds, the error of each, and the probabilities that follow from them.
 pub(super) struct Evidences {
     pub(super) scores: ParentScores,
     errors: Vec<Vec<f64>>,
+    pub(super) probabilities: ParentProbabilities,
 }
 
 impl Evidences {
     /// Factors whose evidence is not known keep their score, moved by as much as one would expect from those that are: a straight
     /// line in the number of parents, of the same node where enough are known of it, with its own error. Without parents there
     /// is next to nothing to integrate over, so these say nothing about others.
-    pub(super) fn new(scores: &ParentScores, factors: &[FactorCorrection]) -> Self {
+    pub(super) fn new<E: Engine>(engine: &E, scores: &ParentScores, factors: &[FactorCorrection]) -> Self {
         let mut known: Vec<Vec<(usize, Estimate)>> = vec![Vec::new(); scores.nodes.len()];
         for factor in factors {
             let at = place(scores, factor.block, factor.key);
@@ -87,18 +88,25 @@ impl Evidences {
             }
             errors.push(error);
         }
-        Self { scores: corrected, errors }
+        let probabilities = corrected.probabilities(engine);
+        Self { scores: corrected, errors, probabilities }
     }
 
     /// How much probabilities move when evidences move within their errors.
-    pub(super) fn spread<E: Engine>(&self, engine: &E, seed: u64, centre: &ParentProbabilities) -> Spread {
+    pub(super) fn spread<E: Engine>(&self, engine: &E, seed: u64) -> Spread {
+        let centre = &self.probabilities;
         let repeats = if self.scores.nodes.len() > MANY_NODES { FEW_REPEATS } else { REPEATS };
         let mut squares = vec![0.0; centre.edges.len()];
         let mut total = 0.0;
         for number in 0..repeats {
             let mut stream = Stream::new(seed, Purpose::Check, u64::MAX, number);
-            // What lies beyond hope was not looked for among factors without evidence.
-            let found = self.moved(|_| stream.normal().clamp(-HOPE, HOPE)).probabilities(engine);
+            let mut moved = self.scores.clone();
+            for (node, errors) in moved.nodes.iter_mut().zip(&self.errors) {
+                // What lies beyond hope was not looked for among factors without evidence.
+                let by = errors.iter().map(|error| error * stream.normal().clamp(-HOPE, HOPE));
+                node.logits.iter_mut().zip(by).for_each(|(logit, by)| *logit += by);
+            }
+            let found = moved.probabilities(engine);
             let off = found.edges.iter().zip(&centre.edges);
             squares.iter_mut().zip(off).for_each(|(s, (a, b))| *s += (a - b) * (a - b));
             total += (found.log_total - centre.log_total).powi(2);
@@ -107,15 +115,44 @@ impl Evidences {
         Spread { edges: squares.into_iter().map(|s| (s / share).sqrt()).collect(), log_total: (total / share).sqrt() }
     }
 
-    /// Scores moved by so many standard errors, asked for the node and its place.
-    fn moved(&self, mut by: impl FnMut((usize, usize)) -> f64) -> ParentScores {
-        let mut moved = self.scores.clone();
-        for (block, (node, errors)) in moved.nodes.iter_mut().zip(&self.errors).enumerate() {
-            for (at, (logit, error)) in node.logits.iter_mut().zip(errors).enumerate() {
-                *logit += error * by((block, at));
+    /// Factors whose evidence is not known but that would matter, were it a little better than expected, and as many more of each
+    /// node as leave next to nothing to those that are left; the most probable first.
+    fn hopeful(&self, is_open: impl Fn(Key) -> bool) -> Vec<Key> {
+        let mut found = Vec::new();
+        for (block, probabilities) in self.probabilities.nodes.iter().enumerate() {
+            let key = |at: usize| (block, self.scores.nodes[block].sets[at]);
+            let open = probabilities.iter().enumerate().filter(|(at, _)| is_open(key(*at)));
+            let mut open: Vec<(usize, f64)> = open.map(|(at, &p)| (at, p)).collect();
+            open.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            let mut left: f64 = open.iter().map(|(_, p)| p).sum();
+            for (at, p) in open {
+                // Its own evidence alone being so much better.
+                let odds = p / (1.0 - p).max(f64::MIN_POSITIVE) * (HOPE * self.errors[block][at]).exp();
+                if left > REST || odds / (1.0 + odds) >= FLOOR {
+                    found.push((key(at), p));
+                }
+                left -= p;
             }
         }
-        moved
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.into_iter().map(|(factor, _)| factor).collect()
+    }
+
+    /// Annealed factors whose errors matter most: by how far they move their own probability.
+    fn contested(&self, factors: &[FactorCorrection]) -> Vec<Key> {
+        let matters = |factor: &FactorCorrection| {
+            let p = self.probability(factor);
+            (p * (1.0 - p) * factor.log_evidence.se, (factor.block, factor.key))
+        };
+        let annealed = factors.iter().filter(|factor| factor.annealed);
+        let mut found: Vec<(f64, Key)> = annealed.map(matters).filter(|(by, _)| *by >= CONTESTED).collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        found.into_iter().take(MOST_CONTESTED).map(|(_, factor)| factor).collect()
+    }
+
+    /// The probability of a factor's key.
+    pub(super) fn probability(&self, factor: &FactorCorrection) -> f64 {
+        place(&self.scores, factor.block, factor.key).map_or(0.0, |at| self.probabilities.nodes[factor.block][at])
     }
 }
 
@@ -125,35 +162,48 @@ pub(super) struct Spread {
     pub(super) log_total: f64,
 }
 
+/// What annealing found.
+pub(super) struct Annealed {
+    /// Annealed factors and those whose weights are all but equal, most probable first.
+    pub(super) factors: Vec<FactorCorrection>,
+    pub(super) evidences: Evidences,
+    /// How many more may matter than settings allow for.
+    pub(super) left_out: usize,
+}
+
 /// Finds evidences by annealing, of all factors that may matter: at first a few of every node, which say how far bounds are off,
-/// then those that matter if all bounds are so far off, and so on; at last more runs for those whose errors matter most. Nothing
-/// happens where the problem cannot be seen from its prior. Says how many more may matter than settings allow for.
+/// then those that matter if all bounds are so far off, and so on; at last more runs for those whose errors matter most. None
+/// where the problem cannot be seen from its prior.
 pub(super) fn anneal<E: Engine>(
     engine: &E,
     mut annealing: Annealing<'_>,
     scores: &ParentScores,
     q: &ParentProbabilities,
-    factors: &mut Vec<FactorCorrection>,
-) -> usize {
+    weighed: &[FactorCorrection],
+) -> Option<Annealed> {
     let settings = annealing.settings;
+    let weighed: HashMap<Key, &FactorCorrection> =
+        weighed.iter().map(|factor| ((factor.block, factor.key), factor)).collect();
     // Of weights that are all but equal nothing better can be known. Others may look better than they are, where draws are few.
-    let equal: Vec<FactorCorrection> =
-        factors.iter().filter(|factor| factor.khat == Some(f64::NEG_INFINITY)).cloned().collect();
-    let certain: HashSet<Key> = equal.iter().map(|factor| (factor.block, factor.key)).collect();
+    let is_certain = |factor: &Key| weighed.get(factor).is_some_and(|weighed| weighed.khat == Some(f64::NEG_INFINITY));
     let join = |runs: &BTreeMap<Key, Vec<f64>>| {
         let annealed = runs.iter().filter_map(|(&(block, key), logs)| {
             let log_evidence = anneal::join(logs)?;
-            let drawn = factors.iter().find(|factor| (factor.block, factor.key) == (block, key));
             let q = place(scores, block, key).map_or(0.0, |at| q.nodes[block][at]);
-            let (khat, draws) = drawn.map_or((None, 0), |drawn| (drawn.khat, drawn.draws));
+            let (khat, draws) = weighed.get(&(block, key)).map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
             let threshold = stats::threshold(draws.max(FEWEST));
             let corrected = 0.0;
             Some(FactorCorrection { block, key, q, corrected, log_evidence, annealed: true, khat, threshold, draws })
         });
-        annealed.chain(equal.iter().cloned()).collect::<Vec<_>>()
+        let certain = weighed.iter().filter(|(factor, _)| is_certain(factor)).map(|(_, &weighed)| weighed.clone());
+        let mut factors: Vec<FactorCorrection> = annealed.chain(certain).collect();
+        most_probable_first(&mut factors);
+        let evidences = Evidences::new(engine, scores, &factors);
+        (factors, evidences)
     };
     let mut wanted = first(scores);
-    wanted.retain(|factor| !certain.contains(factor));
+    wanted.retain(|factor| !is_certain(factor));
+    let mut known = None;
     let mut rounds = 0..ROUNDS;
     let left_out = loop {
         let most = if rounds.next().is_some() { settings.most } else { 0 };
@@ -164,25 +214,22 @@ pub(super) fn anneal<E: Engine>(
             break left_out;
         }
         annealing.run(engine, &wanted, settings.runs);
-        let found = join(&annealing.runs);
-        if !found.iter().any(|factor| factor.annealed) {
-            return 0;
+        let (factors, evidences) = known.insert(join(&annealing.runs));
+        if !factors.iter().any(|factor| factor.annealed) {
+            return None;
         }
-        wanted = hopeful(engine, scores, &found, |factor| {
-            !certain.contains(&factor) && !annealing.runs.contains_key(&factor)
-        });
+        wanted = evidences.hopeful(|factor| !is_certain(&factor) && !annealing.runs.contains_key(&factor));
     };
+    let (mut factors, mut evidences) = known?;
     for _ in 0..settings.sharpen {
-        let wanted = contested(engine, scores, &join(&annealing.runs));
+        let wanted = evidences.contested(&factors);
         if wanted.is_empty() {
             break;
         }
         annealing.run(engine, &wanted, SHARPER * settings.runs);
+        (factors, evidences) = join(&annealing.runs);
     }
-    let mut found = join(&annealing.runs);
-    found.sort_by(|a, b| b.q.total_cmp(&a.q).then((a.block, a.key).cmp(&(b.block, b.key))));
-    *factors = found;
-    left_out
+    Some(Annealed { factors, evidences, left_out })
 }
 
 /// A block and its key.
@@ -272,49 +319,6 @@ fn first(scores: &ParentScores) -> Vec<Key> {
     }
     found.sort_by_key(|(kind, _)| *kind);
     found.into_iter().map(|(_, factor)| factor).collect()
-}
-
-/// Factors whose evidence is not known but that would matter, were it a little better than expected, and as many more of each node
-/// as leave next to nothing to those that are left; the most probable first.
-fn hopeful<E: Engine>(
-    engine: &E,
-    scores: &ParentScores,
-    factors: &[FactorCorrection],
-    is_open: impl Fn(Key) -> bool,
-) -> Vec<Key> {
-    let evidences = Evidences::new(scores, factors);
-    let mut found = Vec::new();
-    for (block, probabilities) in evidences.scores.probabilities(engine).nodes.iter().enumerate() {
-        let key = |at: usize| (block, scores.nodes[block].sets[at]);
-        let open = probabilities.iter().enumerate().filter(|(at, _)| is_open(key(*at)));
-        let mut open: Vec<(usize, f64)> = open.map(|(at, &p)| (at, p)).collect();
-        open.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let mut left: f64 = open.iter().map(|(_, p)| p).sum();
-        for (at, p) in open {
-            // Its own evidence alone being so much better.
-            let odds = p / (1.0 - p).max(f64::MIN_POSITIVE) * (HOPE * evidences.errors[block][at]).exp();
-            if left > REST || odds / (1.0 + odds) >= FLOOR {
-                found.push((key(at), p));
-            }
-            left -= p;
-        }
-    }
-    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    found.into_iter().map(|(factor, _)| factor).collect()
-}
-
-/// Annealed factors whose errors matter most: by how far they move their own probability.
-fn contested<E: Engine>(engine: &E, scores: &ParentScores, factors: &[FactorCorrection]) -> Vec<Key> {
-    let nodes = Evidences::new(scores, factors).scores.probabilities(engine).nodes;
-    let matters = |factor: &&FactorCorrection| {
-        let p = place(scores, factor.block, factor.key).map_or(0.0, |at| nodes[factor.block][at]);
-        (p * (1.0 - p) * factor.log_evidence.se, (factor.block, factor.key))
-    };
-    let annealed = factors.iter().filter(|factor| factor.annealed);
-    let mut found: Vec<(f64, Key)> =
-        annealed.map(|factor| matters(&factor)).filter(|(by, _)| *by >= CONTESTED).collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    found.into_iter().take(MOST_CONTESTED).map(|(_, factor)| factor).collect()
 }
 
 #[cfg(test)]
@@ -441,11 +445,9 @@ mod tests {
         let mut watch = |done, runs| seen.push((done, runs));
         let annealing = Annealing::new(&dag, dag.space().blocks().unwrap(), 1, &settings, &mut watch);
         let q = scores.probabilities(&engine);
-        let mut factors = Vec::new();
-        let left_out = anneal(&engine, annealing, &scores, &q, &mut factors);
-        let evidences = Evidences::new(&scores, &factors);
-        let found = evidences.scores.probabilities(&engine);
-        let spread = evidences.spread(&engine, 1, &found);
+        let Annealed { factors, evidences, left_out } = anneal(&engine, annealing, &scores, &q, &[]).unwrap();
+        let found = &evidences.probabilities;
+        let spread = evidences.spread(&engine, 1);
         let worst = |edges: &[f64]| edges.iter().zip(&truth).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(worst(&q.edges) > 0.3, "bounds are not far enough off: {}", worst(&q.edges));
         assert!(worst(&found.edges) < 0.05, "{} with errors {:?}", worst(&found.edges), spread.edges);
@@ -460,8 +462,8 @@ mod tests {
         let few = AnnealSettings { most: 12, ..settings };
         let mut silent = |_, _| {};
         let annealing = Annealing::new(&dag, dag.space().blocks().unwrap(), 1, &few, &mut silent);
-        let mut factors = Vec::new();
-        assert!(anneal(&engine, annealing, &scores, &q, &mut factors) > 0);
+        let Annealed { factors, left_out, .. } = anneal(&engine, annealing, &scores, &q, &[]).unwrap();
+        assert!(left_out > 0);
         assert_eq!(factors.len(), 12);
     }
 }

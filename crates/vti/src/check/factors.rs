@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::CheckError;
 use super::anneal::AnnealSettings;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
-use super::evidences::{Annealing, Evidences, anneal, place};
+use super::evidences::{Annealed, Annealing, Evidences, anneal, place};
 use super::importance::{Found, Watch};
 use super::verdict::{Basis, Verdict};
 use crate::engine::Engine;
@@ -109,22 +109,21 @@ pub(super) fn correct<P: Problem, E: Engine>(
     let Some(scores) = posterior.parent_scores().filter(|_| !draws.blocks.keys.is_empty()) else { return Ok(None) };
     let engine = posterior.family().engine;
     let q = scores.probabilities(engine);
-    let mut factors = weigh(draws, &scores, &q)?;
-    let mut left_out = 0;
-    if settings.runs > 0 && are_uneven(&factors) {
-        let views = (posterior.problem().factors(), posterior.family().space().blocks());
-        if let (Some(problem), Some(blocks)) = views {
+    let weighed = weigh(draws, &scores, &q)?;
+    let annealed = match (posterior.problem().factors(), posterior.family().space().blocks()) {
+        (Some(problem), Some(blocks)) if settings.runs > 0 && are_uneven(&weighed) => {
             let annealing = Annealing::new(problem, blocks, posterior.seed(), settings, watch);
-            left_out = anneal(engine, annealing, &scores, &q, &mut factors);
+            anneal(engine, annealing, &scores, &q, &weighed)
         }
-    }
-    let evidences = Evidences::new(&scores, &factors);
-    let corrected = evidences.scores.probabilities(engine);
-    for factor in &mut factors {
-        let place = place(&scores, factor.block, factor.key);
-        factor.corrected = place.map_or(0.0, |place| corrected.nodes[factor.block][place]);
-    }
-    let spread = evidences.spread(engine, posterior.seed(), &corrected);
+        _ => None,
+    };
+    let Annealed { mut factors, evidences, left_out } = annealed.unwrap_or_else(|| {
+        let evidences = Evidences::new(engine, &scores, &weighed);
+        Annealed { factors: weighed, evidences, left_out: 0 }
+    });
+    let corrected = &evidences.probabilities;
+    factors.iter_mut().for_each(|factor| factor.corrected = evidences.probability(factor));
+    let spread = evidences.spread(engine, posterior.seed());
     // log p(m) is a constant and the parts of the nodes.
     let keys = &draws.blocks.keys[..scores.nodes.len()];
     let orders = match scores.topology {
@@ -136,15 +135,15 @@ pub(super) fn correct<P: Problem, E: Engine>(
     let log_evidence = Estimate { value: corrected.log_total + constant, se: spread.log_total };
     let words = draw_words(posterior, &evidences.scores, draws.len());
     let models = with_drawn(posterior, models, &words);
-    let models = correct_models(posterior, &models, (&scores, &q), (&evidences.scores, &corrected), &factors);
+    let models = correct_models(posterior, &models, (&scores, &q), (&evidences.scores, corrected), &factors);
     let correction = Correction::known(models);
-    let annealed = factors.iter().any(|factor| factor.annealed);
     let worst = worst(&factors);
     let (khat, threshold) = worst.map_or((None, stats::threshold(draws.len())), |worst| (worst.khat, worst.threshold));
     let moved = spread.edges.iter().copied().fold(0.0, f64::max);
-    let verdict = Verdict::of_factors(khat, threshold, &Basis { moved, annealed, left_out }, &correction);
     let edges = corrected.edges.iter().zip(&spread.edges).map(|(&value, &se)| Estimate { value, se }).collect();
     let check = FactorCheck { factors, left_out, edges_q: q.edges, edges, words };
+    let basis = Basis { moved, annealed: check.annealed(), left_out };
+    let verdict = Verdict::of_factors(khat, threshold, &basis, &correction);
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
 }
 
@@ -215,6 +214,11 @@ fn log_orders(parents: &[u64]) -> f64 {
     Graph::from_parents(parents.to_vec()).ok().and_then(|graph| graph.log_orders()).unwrap_or(0.0)
 }
 
+/// Sorts factors by the probabilities of their keys under q.
+pub(super) fn most_probable_first(factors: &mut [FactorCorrection]) {
+    factors.sort_by(|a, b| b.q.total_cmp(&a.q).then((a.block, a.key).cmp(&(b.block, b.key))));
+}
+
 /// Evidence and k̂ of every factor that was drawn often enough.
 fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Result<Vec<FactorCorrection>, CheckError> {
     let nodes = scores.nodes.len();
@@ -252,7 +256,7 @@ fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Resul
             draws: count,
         });
     }
-    found.sort_by(|a, b| b.q.total_cmp(&a.q).then((a.block, a.key).cmp(&(b.block, b.key))));
+    most_probable_first(&mut found);
     Ok(found)
 }
 

@@ -102,6 +102,7 @@ impl ParentScores {
         edges.iter_mut().for_each(|edge| *edge = edge.min(1.0));
         ParentProbabilities { nodes, edges, log_total: sums.log_total() }
     }
+
     /// Independent draws of words of the space whose scores these are.
     pub fn draw<E: Engine>(&self, engine: &E, space: &Dags, draw: Draw, count: usize) -> Vec<u16> {
         let mut words = vec![0; count * space.arities().len()];
