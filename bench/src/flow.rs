@@ -1,7 +1,7 @@
 //! Flows: a whole step (forward, backward, AdamW) against the same architecture in PyTorch, and what skipping buys.
 
 use anyhow::Result;
-use vti::engine::{CpuEngine, Engine};
+use vti::device::{Cpu, Device};
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes, Workspace};
 use vti::optimise::{AdamW, AdamWSettings};
 use vti::random::{Purpose, Stream};
@@ -15,7 +15,7 @@ use crate::words::{self, Words};
 
 const ROWS: usize = 1024;
 
-type Buffer = <CpuEngine<f32> as Engine>::Buffer;
+type Buffer = <Cpu<f32> as Device>::Buffer;
 
 /// Which coordinates are active in a row.
 #[derive(Clone, Copy)]
@@ -83,13 +83,13 @@ fn cases() -> Vec<Case> {
 /// A case ready to run.
 struct Running {
     flow: Flow,
-    engine: CpuEngine<f32>,
+    device: Cpu<f32>,
     batch: Batch<f32>,
     z: Vec<f32>,
     parameters: Buffer,
     gradient: Buffer,
-    optimiser: AdamW<CpuEngine<f32>>,
-    work: Workspace<CpuEngine<f32>>,
+    optimiser: AdamW<Cpu<f32>>,
+    work: Workspace<Cpu<f32>>,
     theta: Vec<f32>,
     log_det: Vec<f32>,
     pull: Vec<f32>,
@@ -121,24 +121,24 @@ fn random_batch(shape: FlowShape, active: Active) -> Batch<f32> {
 impl Running {
     fn new(settings: &FlowSettings, shape: FlowShape, active: Active, threads: usize) -> Result<Self> {
         let flow = Flow::new(settings, shape)?;
-        let engine = CpuEngine::new(threads)?;
+        let device = Cpu::new(threads)?;
         let count = flow.parameter_count();
-        let mut parameters = engine.buffer(count);
-        engine.write(&flow.initial_parameters(1), &mut parameters);
+        let mut parameters = device.buffer(count);
+        device.write(&flow.initial_parameters(1), &mut parameters);
         let mut stream = Stream::new(1, Purpose::Reference, 0, 0);
-        let mut work = flow.workspace(&engine, ROWS, Passes::Training);
+        let mut work = flow.workspace(&device, ROWS, Passes::Training);
         let batch = random_batch(shape, active);
-        work.set_batch(&engine, &batch)?;
+        work.set_batch(&device, &batch)?;
         let mut running = Self {
             batch,
             z: (0..ROWS * shape.max_dim).map(|_| stream.normal() as f32).collect(),
-            gradient: engine.buffer(count),
-            optimiser: AdamW::new(&engine, count, AdamWSettings::default())?,
+            gradient: device.buffer(count),
+            optimiser: AdamW::new(&device, count, AdamWSettings::default())?,
             theta: vec![0.0; ROWS * shape.max_dim],
             log_det: vec![0.0; ROWS],
             pull: vec![-1.0 / ROWS as f32; ROWS],
             flow,
-            engine,
+            device,
             parameters,
             work,
         };
@@ -148,18 +148,18 @@ impl Running {
 
     /// Seconds of each of `steps` whole steps on the loss Σ (θ²/2 − log-det) / rows. The batch stays the same on both sides.
     fn steps(&mut self, steps: usize) -> Result<Vec<f64>> {
-        let Self { flow, engine, z, parameters, gradient, optimiser, work, theta, log_det, pull, .. } = self;
-        let engine = &*engine;
+        let Self { flow, device, z, parameters, gradient, optimiser, work, theta, log_det, pull, .. } = self;
+        let device = &*device;
         let mut times = Vec::with_capacity(steps);
         for _ in 0..steps {
             times.push(seconds(|| {
-                work.write_z(engine, z)?;
-                flow.forward(engine, parameters, work)?;
-                work.read_theta(engine, theta, log_det)?;
+                work.write_z(device, z)?;
+                flow.forward(device, parameters, work)?;
+                work.read_theta(device, theta, log_det)?;
                 theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
-                work.write_gradients(engine, theta, pull)?;
-                flow.backward(engine, parameters, work, gradient)?;
-                optimiser.update(engine, 1e-3, gradient, parameters);
+                work.write_gradients(device, theta, pull)?;
+                flow.backward(device, parameters, work, gradient)?;
+                optimiser.update(device, 1e-3, gradient, parameters);
                 Ok(())
             })?);
         }
@@ -234,15 +234,15 @@ fn steps(case: &Case, options: &Options, peer: &mut Option<Peer>, limit: f64, re
 fn density(options: &Options, report: &mut Report) -> Result<()> {
     let shape = FlowShape { max_dim: 540, context: ContextShape::Features(100) };
     let running = Running::new(&FlowSettings::affine(5, 5, 128), shape, Active::Uniform, options.threads)?;
-    let Running { flow, engine, batch, z, parameters, .. } = &running;
-    let mut work = flow.workspace(engine, ROWS, Passes::Evaluation);
-    work.set_batch(engine, batch)?;
-    work.write_z(engine, z)?;
+    let Running { flow, device, batch, z, parameters, .. } = &running;
+    let mut work = flow.workspace(device, ROWS, Passes::Evaluation);
+    work.set_batch(device, batch)?;
+    work.write_z(device, z)?;
     let rounds = if options.quick { 3 } else { 15 };
     let (mut forward, mut inverse) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        forward.push(seconds(|| Ok(flow.forward(engine, parameters, &mut work)?))?);
-        inverse.push(seconds(|| Ok(flow.inverse(engine, parameters, &mut work)?))?);
+        forward.push(seconds(|| Ok(flow.forward(device, parameters, &mut work)?))?);
+        inverse.push(seconds(|| Ok(flow.inverse(device, parameters, &mut work)?))?);
     }
     let (inverse, forward) = (milliseconds(inverse), milliseconds(forward));
     report.push(Line::against(

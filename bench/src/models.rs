@@ -1,7 +1,7 @@
 //! Distributions over models: what a step (draw a batch, learn from its scores) costs as the number of models grows.
 
 use anyhow::Result;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::models::{
     AutoregressiveSettings, CategoricalSettings, Covariance, Draw, ModelsSettings, SurrogateSettings, build,
 };
@@ -52,7 +52,7 @@ fn smooth(word: &[u16]) -> f64 {
 
 /// A distribution while it learns from made-up scores.
 struct Running<'a> {
-    engine: &'a CpuEngine<f32>,
+    device: &'a Cpu<f32>,
     models: Models<'a>,
     rows: Scored,
     information_limit: f64,
@@ -62,11 +62,11 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn new(engine: &'a CpuEngine<f32>, problem: &'a Bare<Subsets>, settings: &ModelsSettings) -> Result<Self> {
+    fn new(device: &'a Cpu<f32>, problem: &'a Bare<Subsets>, settings: &ModelsSettings) -> Result<Self> {
         let space = problem.space();
-        let chosen = build(engine, problem, false, settings, ROWS, 1)?;
+        let chosen = build(device, problem, false, settings, ROWS, 1)?;
         Ok(Self {
-            engine,
+            device,
             models: chosen.models,
             rows: Scored::new(space, ROWS),
             information_limit: information_limit(space, TrainSettings::default().steps),
@@ -77,10 +77,10 @@ impl<'a> Running<'a> {
 
     /// One step; making scores up is not counted.
     fn step(&mut self) -> Result<()> {
-        let Self { engine, models, rows, step, information_limit, times } = self;
+        let Self { device, models, rows, step, information_limit, times } = self;
         let draw = Draw { seed: 1, purpose: Purpose::Models, step: *step };
         times[0].push(seconds(|| {
-            rows.draw(engine, models, draw);
+            rows.draw(device, models, draw);
             Ok(())
         })?);
         rows.score(|row, word| {
@@ -88,7 +88,7 @@ impl<'a> Running<'a> {
             NOISE * noise - smooth(word)
         });
         times[1].push(seconds(|| {
-            models.update(engine, &rows.batch(1.0, *information_limit));
+            models.update(device, &rows.batch(1.0, *information_limit));
             Ok(())
         })?);
         *step += 1;
@@ -121,9 +121,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .into(),
     ];
     let mut report = Report::new("models", options, notes);
-    let engine = CpuEngine::new(options.threads)?;
+    let device = Cpu::new(options.threads)?;
     for kind in kinds().iter().filter(|kind| options.wants(kind.name)) {
-        growth(kind, &engine, options, &mut report)?;
+        growth(kind, &device, options, &mut report)?;
     }
     if options.wants("words") {
         words(options, &mut report)?;
@@ -132,12 +132,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// All sizes of a distribution, taking turns.
-fn growth(kind: &Kind, engine: &CpuEngine<f32>, options: &Options, report: &mut Report) -> Result<()> {
+fn growth(kind: &Kind, device: &Cpu<f32>, options: &Options, report: &mut Report) -> Result<()> {
     let (rounds, budget) = if options.quick { (3, 0.3) } else { (5, 2.0) };
     let spaces = kind.bits.iter().map(|&bits| Ok(bare(Subsets::new(bits)?))).collect::<Result<Vec<_>>>()?;
     let mut running = Vec::new();
     for space in &spaces {
-        let mut size = Running::new(engine, space, &kind.settings)?;
+        let mut size = Running::new(device, space, &kind.settings)?;
         let steps = size.warm_up(budget / f64::from(rounds))?;
         running.push((size, steps));
     }

@@ -1,13 +1,13 @@
 //! A batch of drawn models and their scores.
 
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::models::{Draw, ModelDistribution, ScoredBatch};
 use vti::problem::{FromFn, from_fn};
 use vti::space::ModelSpace;
 use vti::train::TrainSettings;
 
-/// A distribution over models on the engine of all benchmarks.
-pub(crate) type Models<'a> = Box<dyn ModelDistribution<CpuEngine<f32>> + 'a>;
+/// A distribution over models on the device of all benchmarks.
+pub(crate) type Models<'a> = Box<dyn ModelDistribution<Cpu<f32>> + 'a>;
 
 /// A space of models with a uniform prior, and densities that nobody asks for.
 pub(crate) type Bare<S> = FromFn<S, fn(&[u16], &[f64], &mut [f64]) -> f64>;
@@ -42,8 +42,8 @@ impl Scored {
     }
 
     /// Draws all words.
-    pub(crate) fn draw(&mut self, engine: &CpuEngine<f32>, models: &mut Models<'_>, draw: Draw) {
-        models.sample(engine, draw, &mut self.words, &mut self.log_q);
+    pub(crate) fn draw(&mut self, device: &Cpu<f32>, models: &mut Models<'_>, draw: Draw) {
+        models.sample(device, draw, &mut self.words, &mut self.log_q);
     }
 
     /// Sets `log h` of every row, given its number and its word.

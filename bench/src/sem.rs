@@ -1,7 +1,7 @@
 //! Likelihoods of non-linear structural equations: values and gradients of a batch of draws against PyTorch.
 
 use anyhow::Result;
-use vti::engine::{CpuEngine, Engine};
+use vti::device::{Cpu, Device};
 use vti::problem::dag::{MlpLikelihood, Scratch};
 use vti::random::{Purpose, Stream};
 
@@ -58,9 +58,9 @@ impl Draws {
     }
 
     /// Values and gradients of all draws.
-    fn evaluate(&mut self, engine: &CpuEngine<f32>) {
+    fn evaluate(&mut self, device: &Cpu<f32>) {
         let Self { likelihood, parents, theta, tasks } = self;
-        engine.for_each_lane(tasks, |chunk, Task { scratch, values, gradients }| {
+        device.for_each_lane(tasks, |chunk, Task { scratch, values, gradients }| {
             for (offset, (value, gradient)) in values.iter_mut().zip(gradients).enumerate() {
                 let draw = chunk * TOGETHER + offset;
                 *value = 0.0;
@@ -100,9 +100,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         format!("Peer: PyTorch {}, the fastest of three ways to write it and three sizes of its chunks.", peer.version)
     }));
     let mut report = Report::new("sem", options, notes);
-    let engine = CpuEngine::new(options.threads)?;
+    let device = Cpu::new(options.threads)?;
     let mut draws = Draws::new();
-    draws.evaluate(&engine);
+    draws.evaluate(&device);
     if let Some(peer) = &mut peer {
         peer.prepare("sem")?;
         pause();
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for _ in 0..if options.quick { 3 } else { 9 } {
         for _ in 0..5 {
             ours.push(seconds(|| {
-                draws.evaluate(&engine);
+                draws.evaluate(&device);
                 Ok(())
             })?);
         }

@@ -1,7 +1,7 @@
 //! Control variates of the score-function gradient of ψ.
 
 use anyhow::Result;
-use vti::engine::{CpuEngine, Engine};
+use vti::device::{Cpu, Device};
 use vti::flow::FlowSettings;
 use vti::models::{
     AutoregressiveSettings, Baseline, CategoricalSettings, ControlVariate, ModelsSettings, WordNet, WordPasses,
@@ -39,7 +39,7 @@ struct OfLogits<'a> {
 }
 
 impl<'a> OfLogits<'a> {
-    fn new(fit: &mut Fit<'a>, engine: &CpuEngine<f32>) -> Result<Self> {
+    fn new(fit: &mut Fit<'a>, device: &Cpu<f32>) -> Result<Self> {
         let catalogue = &fit.problem.catalogue;
         let width = fit.problem.space().things();
         let mut words = vec![0; catalogue.len() * width];
@@ -47,7 +47,7 @@ impl<'a> OfLogits<'a> {
             catalogue.word(index, word)?;
         }
         let mut log_q = vec![0.0; catalogue.len()];
-        fit.models.log_prob(engine, &words, &mut log_q);
+        fit.models.log_prob(device, &words, &mut log_q);
         Ok(Self { problem: fit.problem, probabilities: log_q.into_iter().map(f64::exp).collect() })
     }
 }
@@ -70,21 +70,21 @@ impl Gradient for OfLogits<'_> {
 
 /// Of a network over words.
 struct OfNet<'a> {
-    engine: &'a CpuEngine<f32>,
+    device: &'a Cpu<f32>,
     net: WordNet,
-    parameters: <CpuEngine<f32> as Engine>::Buffer,
-    gradient: <CpuEngine<f32> as Engine>::Buffer,
-    work: WordWorkspace<CpuEngine<f32>>,
+    parameters: <Cpu<f32> as Device>::Buffer,
+    gradient: <Cpu<f32> as Device>::Buffer,
+    work: WordWorkspace<Cpu<f32>>,
 }
 
 impl<'a> OfNet<'a> {
-    fn new(fit: &Fit<'_>, engine: &'a CpuEngine<f32>) -> Result<Self> {
+    fn new(fit: &Fit<'_>, device: &'a Cpu<f32>) -> Result<Self> {
         let net = WordNet::new(fit.problem.space().arities(), &AutoregressiveSettings::default().network)?;
         let count = net.parameter_count();
-        let mut parameters = engine.buffer(count);
-        fit.models.state(engine).take_buffer("parameters", engine, &mut parameters)?;
-        let work = net.workspace(engine, ROWS, WordPasses::Training);
-        Ok(Self { engine, net, parameters, gradient: engine.buffer(count), work })
+        let mut parameters = device.buffer(count);
+        fit.models.state(device).take_buffer("parameters", device, &mut parameters)?;
+        let work = net.workspace(device, ROWS, WordPasses::Training);
+        Ok(Self { device, net, parameters, gradient: device.buffer(count), work })
     }
 }
 
@@ -94,13 +94,13 @@ impl Gradient for OfNet<'_> {
     }
 
     fn find(&mut self, words: &[u16], weights: &[f64]) -> Result<Vec<f64>> {
-        let Self { engine, net, parameters, gradient, work } = self;
+        let Self { device, net, parameters, gradient, work } = self;
         let weights: Vec<f32> = weights.iter().map(|&weight| weight as f32).collect();
-        work.write_words(*engine, words)?;
-        net.log_prob(*engine, parameters, work, None)?;
-        net.backward(*engine, parameters, work, &weights, gradient)?;
+        work.write_words(*device, words)?;
+        net.log_prob(*device, parameters, work, None)?;
+        net.backward(*device, parameters, work, &weights, gradient)?;
         let mut found = vec![0.0; net.parameter_count()];
-        engine.read(gradient, &mut found);
+        device.read(gradient, &mut found);
         Ok(found.into_iter().map(f64::from).collect())
     }
 }
@@ -133,7 +133,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
             ("autoregressive", ModelsSettings::Autoregressive(AutoregressiveSettings::default())),
         ];
         for (kind, settings) in kinds {
-            let fit = Fit::new(&problem, bench.engine, &FlowSettings::affine(3, 1, 32), &settings, steps)?;
+            let fit = Fit::new(&problem, bench.device, &FlowSettings::affine(3, 1, 32), &settings, steps)?;
             along_training(bench, kind, fit, [(30, "early"), (steps / 4, "a quarter"), (steps, "end")], batches)?;
         }
     }
@@ -159,8 +159,8 @@ fn along_training(
             }
         })?;
         let mut gradient: Box<dyn Gradient> = match kind {
-            CATEGORICAL => Box::new(OfLogits::new(&mut fit, bench.engine)?),
-            _ => Box::new(OfNet::new(&fit, bench.engine)?),
+            CATEGORICAL => Box::new(OfLogits::new(&mut fit, bench.device)?),
+            _ => Box::new(OfNet::new(&fit, bench.device)?),
         };
         let found = variances(&mut fit, &controls, gradient.as_mut(), batches)?;
         let what = format!("{kind}, {}, {when} (KL {:.2}): {}", fit.problem.name, fit.divergence(), BASELINES[0].0);

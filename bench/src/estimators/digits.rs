@@ -1,7 +1,7 @@
 //! Digits as one-hot or as scaled inputs of MADE+, on words like those of graphs over 6 nodes.
 
 use anyhow::Result;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::models::{AutoregressiveSettings, DigitInput, Draw, ModelsSettings, WordNetSettings};
 use vti::problem::Problem;
 use vti::random::{Purpose, Stream};
@@ -99,19 +99,13 @@ impl Target {
 }
 
 /// KL(q ‖ target) after learning, from fresh draws.
-fn divergence(
-    task: &Task<'_, Dags>,
-    target: &Target,
-    input: DigitInput,
-    engine: &CpuEngine<f32>,
-    seed: u64,
-) -> Result<f64> {
+fn divergence(task: &Task<'_, Dags>, target: &Target, input: DigitInput, device: &Cpu<f32>, seed: u64) -> Result<f64> {
     const DRAWS: usize = 20_000;
     let network = WordNetSettings { digits: input, ..WordNetSettings::default() };
     let settings = ModelsSettings::Autoregressive(AutoregressiveSettings { network, ..Default::default() });
-    let mut models = task.learn(engine, &settings, seed)?;
+    let mut models = task.learn(device, &settings, seed)?;
     let mut draws = Scored::new(task.models.space(), DRAWS);
-    draws.draw(engine, &mut models, Draw { seed, purpose: Purpose::Evaluation, step: 0 });
+    draws.draw(device, &mut models, Draw { seed, purpose: Purpose::Evaluation, step: 0 });
     draws.score(|_, word| -target.log_density(word));
     // The loss has −log p(m) = ln |M| in it, which this target does not.
     Ok(draws.mean_loss() - task.models.space().log_count() + target.log_total())
@@ -125,8 +119,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         let log_target = |word: &[u16]| target.log_density(word);
         let task = Task { models: &models, log_target: &log_target, noise: 0.0, rows, steps };
         let (one_hot, its_seeds) =
-            over_seeds(|seed| divergence(&task, &target, DigitInput::OneHot, bench.engine, seed))?;
-        let (scaled, seeds) = over_seeds(|seed| divergence(&task, &target, DigitInput::Scaled, bench.engine, seed))?;
+            over_seeds(|seed| divergence(&task, &target, DigitInput::OneHot, bench.device, seed))?;
+        let (scaled, seeds) = over_seeds(|seed| divergence(&task, &target, DigitInput::Scaled, bench.device, seed))?;
         let what = format!("{}: {steps} steps, one-hot ({its_seeds}) against scaled ({seeds})", target.name);
         bench.push("digits", &what, one_hot, scaled, "KL in nats")?;
     }

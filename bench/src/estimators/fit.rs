@@ -1,7 +1,7 @@
 //! A flow and a distribution over models while both learn, open for measurements.
 
 use anyhow::Result;
-use vti::engine::{CpuEngine, Engine};
+use vti::device::{Cpu, Device};
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes, Workspace};
 use vti::models::{Draw, ModelsSettings, ScoredBatch, build};
 use vti::optimise::Optimiser;
@@ -12,7 +12,7 @@ use vti::train::TrainSettings;
 use super::problem::Gaussians;
 use crate::scored::{Models, Scored, pace};
 
-type Buffer = <CpuEngine<f32> as Engine>::Buffer;
+type Buffer = <Cpu<f32> as Device>::Buffer;
 
 /// Rows of a batch. All variances are in proportion to its inverse, so ratios do not depend on it.
 pub(crate) const ROWS: usize = 512;
@@ -22,12 +22,12 @@ pub(crate) struct Fit<'a> {
     pub(crate) problem: &'a Gaussians,
     pub(crate) models: Models<'a>,
     pub(crate) rows: Scored,
-    engine: &'a CpuEngine<f32>,
+    device: &'a Cpu<f32>,
     flow: Flow,
     parameters: Buffer,
     gradient: Buffer,
-    optimiser: Optimiser<CpuEngine<f32>>,
-    work: Workspace<CpuEngine<f32>>,
+    optimiser: Optimiser<Cpu<f32>>,
+    work: Workspace<Cpu<f32>>,
     batch: Batch<f32>,
     /// Number of each row's model.
     numbers: Vec<usize>,
@@ -47,7 +47,7 @@ impl<'a> Fit<'a> {
     /// Before the first of `steps` steps.
     pub(crate) fn new(
         problem: &'a Gaussians,
-        engine: &'a CpuEngine<f32>,
+        device: &'a Cpu<f32>,
         flow: &FlowSettings,
         models: &ModelsSettings,
         steps: u64,
@@ -57,18 +57,18 @@ impl<'a> Fit<'a> {
         let shape = FlowShape { max_dim, context: ContextShape::Symbols(problem.catalogue.len()) };
         let flow = Flow::new(flow, shape)?;
         let count = flow.parameter_count();
-        let mut parameters = engine.buffer(count);
-        engine.write(&flow.initial_parameters(1), &mut parameters);
+        let mut parameters = device.buffer(count);
+        device.write(&flow.initial_parameters(1), &mut parameters);
         let numbers = vec![0.0; ROWS * max_dim];
         Ok(Self {
             problem,
-            models: build(engine, &problem.models, false, models, ROWS, 1)?.models,
+            models: build(device, &problem.models, false, models, ROWS, 1)?.models,
             rows: Scored::new(space, ROWS),
-            engine,
+            device,
             parameters,
-            gradient: engine.buffer(count),
-            optimiser: Optimiser::new(engine, count, &TrainSettings::default().optimiser)?,
-            work: flow.workspace(engine, ROWS, Passes::TrainingWithScores),
+            gradient: device.buffer(count),
+            optimiser: Optimiser::new(device, count, &TrainSettings::default().optimiser)?,
+            work: flow.workspace(device, ROWS, Passes::TrainingWithScores),
             batch: Batch::with_capacity(ROWS, shape),
             numbers: vec![0; ROWS],
             z: numbers.clone(),
@@ -92,11 +92,11 @@ impl<'a> Fit<'a> {
             // The path derivative is for flows that already are near.
             self.find_gradient(2 * self.step > self.steps)?;
             let rate = settings.schedule.rate(self.step, self.steps);
-            self.optimiser.update(self.engine, rate, &self.gradient, &mut self.parameters);
+            self.optimiser.update(self.device, rate, &self.gradient, &mut self.parameters);
             let limit = settings.information.limit(self.step, self.steps, log_count, 5 * self.step < self.steps);
             let batch = self.rows.batch(pace(self.step, self.steps), limit);
             watch(&batch);
-            self.models.update(self.engine, &batch);
+            self.models.update(self.device, &batch);
             self.step += 1;
         }
         Ok(())
@@ -110,16 +110,16 @@ impl<'a> Fit<'a> {
     /// Draws a batch from both halves and scores it.
     fn draw(&mut self, purposes: [Purpose; 2], step: u64) -> Result<()> {
         let [models, reference] = purposes.map(|purpose| Draw { seed: 1, purpose, step });
-        self.rows.draw(self.engine, &mut self.models, models);
+        self.rows.draw(self.device, &mut self.models, models);
         self.plan()?;
         let stride = self.problem.space().max_dim();
         for (row, z) in self.z.chunks_exact_mut(stride).enumerate() {
             let mut stream = reference.row(row);
             z[..self.batch.dims()[row] as usize].fill_with(|| stream.normal() as f32);
         }
-        self.work.write_z(self.engine, &self.z)?;
-        self.flow.forward(self.engine, &self.parameters, &mut self.work)?;
-        self.work.read_theta(self.engine, &mut self.theta, &mut self.log_det)?;
+        self.work.write_z(self.device, &self.z)?;
+        self.flow.forward(self.device, &self.parameters, &mut self.work)?;
+        self.work.read_theta(self.device, &mut self.theta, &mut self.log_det)?;
         self.score();
         Ok(())
     }
@@ -132,7 +132,7 @@ impl<'a> Fit<'a> {
             *number = self.problem.index(word)?;
             self.batch.push(&self.problem.active[*number], *number as u32);
         }
-        Ok(self.work.set_batch(self.engine, &self.batch)?)
+        Ok(self.work.set_batch(self.device, &self.batch)?)
     }
 
     /// `log h` of every row, and `∂ log η/∂θ`.
@@ -150,17 +150,17 @@ impl<'a> Fit<'a> {
 
     /// The gradient of the mean of log h with respect to φ, plain or by the path derivative. Uses the forward pass up.
     fn find_gradient(&mut self, by_path: bool) -> Result<()> {
-        let Self { flow, engine, parameters, work, gradient, density_gradient, by_theta, by_log_det, .. } = self;
+        let Self { flow, device, parameters, work, gradient, density_gradient, by_theta, by_log_det, .. } = self;
         if by_path {
-            flow.score(*engine, parameters, work, by_theta)?;
+            flow.score(*device, parameters, work, by_theta)?;
         } else {
             by_theta.fill(0.0);
         }
         let share = 1.0 / ROWS as f32;
         by_theta.iter_mut().zip(density_gradient).for_each(|(by, density)| *by = share * (*by - *density));
         by_log_det.fill(if by_path { 0.0 } else { -share });
-        work.write_gradients(*engine, by_theta, by_log_det)?;
-        Ok(flow.backward(*engine, parameters, work, gradient)?)
+        work.write_gradients(*device, by_theta, by_log_det)?;
+        Ok(flow.backward(*device, parameters, work, gradient)?)
     }
 
     /// Both gradients of the batch at hand: plain, and by the path derivative.
@@ -168,8 +168,8 @@ impl<'a> Fit<'a> {
         let mut gradients = [false, true].map(|_| vec![0.0; self.flow.parameter_count()]);
         for (by_path, to) in [false, true].into_iter().zip(&mut gradients) {
             self.find_gradient(by_path)?;
-            self.engine.read(&self.gradient, to);
-            self.flow.forward(self.engine, &self.parameters, &mut self.work)?;
+            self.device.read(&self.gradient, to);
+            self.flow.forward(self.device, &self.parameters, &mut self.work)?;
         }
         Ok(gradients)
     }

@@ -1,7 +1,7 @@
 //! A distribution over models that learns a known target, without a flow.
 
 use anyhow::Result;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::models::{Draw, ModelsSettings, build};
 use vti::problem::Problem;
 use vti::random::{Purpose, Stream};
@@ -22,19 +22,19 @@ pub(crate) struct Task<'a, S> {
 
 impl<'a, S: ModelSpace> Task<'a, S> {
     /// The distribution after all steps.
-    pub(crate) fn learn(&self, engine: &CpuEngine<f32>, settings: &ModelsSettings, seed: u64) -> Result<Models<'a>> {
+    pub(crate) fn learn(&self, device: &Cpu<f32>, settings: &ModelsSettings, seed: u64) -> Result<Models<'a>> {
         let Self { models, log_target, noise, rows, steps } = *self;
         let space = models.space();
-        let mut models: Models<'a> = build(engine, models, false, settings, rows, seed)?.models;
+        let mut models: Models<'a> = build(device, models, false, settings, rows, seed)?.models;
         let mut batch = Scored::new(space, rows);
         let limit = information_limit(space, steps);
         for step in 0..steps {
-            batch.draw(engine, &mut models, Draw { seed, purpose: Purpose::Models, step });
+            batch.draw(device, &mut models, Draw { seed, purpose: Purpose::Models, step });
             batch.score(|row, word| {
                 let error = noise * Stream::new(seed, Purpose::Reference, step, row as u64).normal();
                 error - log_target(word)
             });
-            models.update(engine, &batch.batch(pace(step, steps), limit));
+            models.update(device, &batch.batch(pace(step, steps), limit));
         }
         Ok(models)
     }

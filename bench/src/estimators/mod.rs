@@ -10,14 +10,14 @@ mod problem;
 mod variance;
 
 use anyhow::Result;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 
 use crate::Options;
 use crate::report::{Line, Report};
 
 /// Everything a part of the benchmark needs.
 struct Bench<'a> {
-    engine: &'a CpuEngine<f32>,
+    device: &'a Cpu<f32>,
     quick: bool,
     report: &'a mut Report,
 }
@@ -49,8 +49,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .into(),
     ];
     let mut report = Report::new("estimators", options, notes);
-    let engine = CpuEngine::new(options.threads)?;
-    let mut bench = Bench { engine: &engine, quick: options.quick, report: &mut report };
+    let device = Cpu::new(options.threads)?;
+    let mut bench = Bench { device: &device, quick: options.quick, report: &mut report };
     type Part = fn(&mut Bench<'_>) -> Result<()>;
     let parts: [(&str, Part); 4] =
         [("baseline", baselines::run), ("path", paths::run), ("digits", digits::run), ("optimiser", optimisers::run)];

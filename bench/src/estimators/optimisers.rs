@@ -1,7 +1,7 @@
 //! The optimiser of a categorical's logits: AdamW against plain gradient descent.
 
 use anyhow::Result;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::models::{CategoricalSettings, LearningSettings, ModelsSettings};
 use vti::optimise::{OptimiserSettings, SgdSettings};
 use vti::space::{ModelSpace, Subsets};
@@ -22,17 +22,17 @@ fn divergence(
     problem: &Gaussians,
     task: &Task<'_, Subsets>,
     learning: LearningSettings,
-    engine: &CpuEngine<f32>,
+    device: &Cpu<f32>,
     seed: u64,
 ) -> Result<f64> {
     let settings = ModelsSettings::Categorical(CategoricalSettings { learning });
-    let mut models = task.learn(engine, &settings, seed)?;
+    let mut models = task.learn(device, &settings, seed)?;
     let (mut word, mut log_q) = (vec![0; problem.space().things()], [0.0]);
     let log_total = problem.log_total_evidence() + problem.space().log_count();
     let mut divergence = 0.0;
     for index in 0..problem.catalogue.len() {
         problem.catalogue.word(index, &mut word)?;
-        models.log_prob(engine, &word, &mut log_q);
+        models.log_prob(device, &word, &mut log_q);
         divergence += log_q[0].exp() * (log_q[0] - problem.log_evidence(index) + log_total);
     }
     Ok(divergence)
@@ -42,7 +42,7 @@ fn divergence(
 fn at_rates(
     problem: &Gaussians,
     task: &Task<'_, Subsets>,
-    engine: &CpuEngine<f32>,
+    device: &Cpu<f32>,
     learning: impl Fn(f64) -> LearningSettings,
     rates: &[f64],
 ) -> Result<Vec<(f64, f64)>> {
@@ -50,7 +50,7 @@ fn at_rates(
     for &rate in rates {
         let mut mean = 0.0;
         for seed in 1..=SEEDS {
-            mean += divergence(problem, task, learning(rate), engine, seed)? / SEEDS as f64;
+            mean += divergence(problem, task, learning(rate), device, seed)? / SEEDS as f64;
         }
         found.push((rate, mean));
     }
@@ -77,11 +77,11 @@ fn compare(bench: &mut Bench<'_>, problem: &Gaussians, spread: f64) -> Result<()
     let task = Task { models: &problem.models, log_target: &log_target, noise: 0.5, rows: 512, steps };
     let optimiser = OptimiserSettings::Sgd(SgdSettings::default());
     let sgd = |rate| LearningSettings { optimiser: optimiser.clone(), ..LearningSettings::new(rate) };
-    let (sgd_rate, sgd) = best(&at_rates(problem, &task, bench.engine, sgd, &SGD)?);
+    let (sgd_rate, sgd) = best(&at_rates(problem, &task, bench.device, sgd, &SGD)?);
     // The default comes first.
     let mut rates = vec![CategoricalSettings::default().learning.rate];
     rates.extend(OTHERS);
-    let adamw = at_rates(problem, &task, bench.engine, LearningSettings::new, &rates)?;
+    let adamw = at_rates(problem, &task, bench.device, LearningSettings::new, &rates)?;
     for ((rate, divergence), which) in [(best(&adamw), "best"), (adamw[0], "default")] {
         let name = &problem.name;
         let what = format!(

@@ -20,7 +20,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     for problem in &problems {
         let flows = [("affine", FlowSettings::affine(3, 1, 32)), ("spline", FlowSettings::spline(4, 2, 32))];
         for (kind, flow) in flows {
-            let mut fit = Fit::new(problem, bench.engine, &flow, &models, steps)?;
+            let mut fit = Fit::new(problem, bench.device, &flow, &models, steps)?;
             for (step, when) in [(0, "start"), (EARLY, "early"), (steps / 3, "midway"), (steps, "end")] {
                 fit.train(step, |_| {})?;
                 compare(bench, &mut fit, &format!("{kind}, {}, {when}", problem.name), batches)?;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::graph::metrics::Scores;
 use vti::problem::dag::simulate::{Simulated, SimulationSettings, simulate};
@@ -46,7 +46,7 @@ struct Fitted {
 type Figure = (&'static str, &'static str, &'static str, fn(&Fitted) -> f64);
 
 /// Means over data sets, with as many steps and with more.
-pub(super) fn run(report: &mut Report, engine: &CpuEngine<f32>, options: &Options) -> Result<()> {
+pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> Result<()> {
     if !options.wants(CASE) {
         return Ok(());
     }
@@ -59,10 +59,10 @@ pub(super) fn run(report: &mut Report, engine: &CpuEngine<f32>, options: &Option
         // What is not a size is each family's own.
         let plain = TrainSettings { seed, steps: train.steps, batch: train.batch, ..TrainSettings::default() };
         let longer = TrainSettings { steps: PATIENCE * plain.steps, ..plain.clone() };
-        own.push(fit(engine, &dag, &made, &FamilySettings::default(), &train)?);
-        joint.push(fit(engine, &dag, &made, &FamilySettings::joint_affine(), &plain)?);
+        own.push(fit(device, &dag, &made, &FamilySettings::default(), &train)?);
+        joint.push(fit(device, &dag, &made, &FamilySettings::joint_affine(), &plain)?);
         if !options.quick {
-            patient.push(fit(engine, &dag, &made, &FamilySettings::joint_affine(), &longer)?);
+            patient.push(fit(device, &dag, &made, &FamilySettings::joint_affine(), &longer)?);
         }
     }
     let all = [(&joint, "as many steps".to_owned()), (&patient, format!("{PATIENCE} times the steps"))];
@@ -86,14 +86,14 @@ pub(super) fn run(report: &mut Report, engine: &CpuEngine<f32>, options: &Option
 }
 
 fn fit(
-    engine: &CpuEngine<f32>,
+    device: &Cpu<f32>,
     dag: &Dag,
     made: &Simulated,
     family: &FamilySettings,
     train: &TrainSettings,
 ) -> Result<Fitted> {
     let start = Instant::now();
-    let mut fit = Trainer::new(dag, engine, family, train)?.run(&mut Silent)?;
+    let mut fit = Trainer::new(dag, device, family, train)?.run(&mut Silent)?;
     let seconds = start.elapsed().as_secs_f64();
     let bound = fit.posterior.elbo(DRAWS)?.value;
     let drawn = fit.posterior.draw(DRAWS, 0)?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use vti::check::{Check, CheckSettings, check};
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::graph::Graph;
 use vti::graph::metrics::{Better, Convention, Scores, conventions};
@@ -50,29 +50,29 @@ pub(super) fn notes() -> Vec<String> {
 }
 
 /// All cases.
-pub(super) fn run(report: &mut Report, engine: &CpuEngine<f32>, options: &Options) -> Result<()> {
+pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> Result<()> {
     for nodes in [3, 4, 5] {
         for (name, prior) in [("orders", GraphPrior::Orders), ("graphs", GraphPrior::Graphs)] {
             let case = format!("dag-exact-{nodes}-{name}");
             if options.wants(&case) {
-                exact(report, engine, &case, nodes, prior, if options.quick { 2 } else { EXACT_SETS })?;
+                exact(report, device, &case, nodes, prior, if options.quick { 2 } else { EXACT_SETS })?;
             }
         }
     }
     if options.wants("dag-10") {
-        against_peers(report, engine, options)?;
+        against_peers(report, device, options)?;
     }
     let sems = [("dag-20-linear", Sem::Linear {}), ("dag-20-mlp", Sem::Mlp { hidden: 10, bias: false })];
     for (case, sem) in sems.into_iter().filter(|(case, _)| options.wants(case)) {
-        large(report, engine, case, sem, options.quick)?;
+        large(report, device, case, sem, options.quick)?;
     }
     Ok(())
 }
 
 /// A fit with default settings, checked.
-fn fit(engine: &CpuEngine<f32>, dag: &Dag, train: &TrainSettings) -> Result<(Check, f64)> {
+fn fit(device: &Cpu<f32>, dag: &Dag, train: &TrainSettings) -> Result<(Check, f64)> {
     let start = Instant::now();
-    let mut fit = Trainer::new(dag, engine, &FamilySettings::default(), train)?.run(&mut Silent)?;
+    let mut fit = Trainer::new(dag, device, &FamilySettings::default(), train)?.run(&mut Silent)?;
     let check = check(&mut fit.posterior, &CheckSettings::default())?;
     Ok((check, start.elapsed().as_secs_f64()))
 }
@@ -83,14 +83,7 @@ pub(super) fn dag(made: &Simulated, sem: Sem, prior: GraphPrior) -> Result<Dag> 
 }
 
 /// Linear equations with known noise: every graph's evidence is known.
-fn exact(
-    report: &mut Report,
-    engine: &CpuEngine<f32>,
-    case: &str,
-    nodes: usize,
-    prior: GraphPrior,
-    sets: u64,
-) -> Result<()> {
+fn exact(report: &mut Report, device: &Cpu<f32>, case: &str, nodes: usize, prior: GraphPrior, sets: u64) -> Result<()> {
     let (mut q, mut corrected, mut seconds) = (vec![], vec![], vec![]);
     let sem = Sem::Linear {};
     for seed in 1..=sets {
@@ -99,7 +92,7 @@ fn exact(
         let dag = dag(&made, sem, prior)?;
         let evidence = LinearEvidence::new(&made.table, 1.0, 1.0)?;
         let exact = enumerate(dag.prior(), |node, parents| evidence.log_evidence(node, parents))?.edges;
-        let (check, time) = fit(engine, &dag, &TrainSettings { seed, ..TrainSettings::factored() })?;
+        let (check, time) = fit(device, &dag, &TrainSettings { seed, ..TrainSettings::factored() })?;
         let factors = check.factors.context("nodes are weighed one by one")?;
         let worst = |found: &mut dyn Iterator<Item = f64>| {
             exact.iter().zip(found).map(|(exact, found)| (exact - found).abs()).fold(0.0, f64::max)
@@ -158,7 +151,7 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// The paper's simulation at its largest, with the peers where there are any.
-fn against_peers(report: &mut Report, engine: &CpuEngine<f32>, options: &Options) -> Result<()> {
+fn against_peers(report: &mut Report, device: &Cpu<f32>, options: &Options) -> Result<()> {
     let case = "dag-10";
     let sets = if options.quick { 1 } else { PEER_SETS };
     let (mut q, mut corrected) = (Found::default(), Found::default());
@@ -167,7 +160,7 @@ fn against_peers(report: &mut Report, engine: &CpuEngine<f32>, options: &Options
         .collect::<Result<_, _>>()?;
     for (made, seed) in made.iter().zip(1..) {
         let dag = dag(made, Sem::default(), GraphPrior::Orders)?;
-        let (check, seconds) = fit(engine, &dag, &TrainSettings { seed, ..TrainSettings::factored() })?;
+        let (check, seconds) = fit(device, &dag, &TrainSettings { seed, ..TrainSettings::factored() })?;
         let [by_q, by_evidence] = scores(&dag, &made.truth, &check)?;
         q.add(vec![by_q], seconds);
         corrected.add(vec![by_evidence], seconds);
@@ -226,7 +219,7 @@ fn ask(python: &Path, options: &Options, made: &[Simulated]) -> Result<(Found, F
 }
 
 /// 20 nodes: how long, how much memory, and how good.
-fn large(report: &mut Report, engine: &CpuEngine<f32>, case: &str, sem: Sem, quick: bool) -> Result<()> {
+fn large(report: &mut Report, device: &Cpu<f32>, case: &str, sem: Sem, quick: bool) -> Result<()> {
     let rows = if quick { 100 } else { 500 };
     let settings = SimulationSettings { nodes: 20, rows, sem, edge_probability: 0.2, ..SimulationSettings::default() };
     let made = simulate(&settings)?;
@@ -235,7 +228,7 @@ fn large(report: &mut Report, engine: &CpuEngine<f32>, case: &str, sem: Sem, qui
     if quick {
         train.steps /= 10;
     }
-    let (check, seconds) = fit(engine, &dag, &train)?;
+    let (check, seconds) = fit(device, &dag, &train)?;
     let [q, corrected] = scores(&dag, &made.truth, &check)?;
     for (scores, by) in [(q, ""), (corrected, ", corrected")] {
         for convention in compared() {

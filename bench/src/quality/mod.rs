@@ -5,7 +5,7 @@ mod graphs;
 mod selection;
 
 use anyhow::Result;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 
 use crate::Options;
 use crate::report::{Line, Report, number};
@@ -17,10 +17,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     notes.extend(graphs::notes());
     notes.push(families::note());
     let mut report = Report::new("quality", options, notes);
-    let engine = CpuEngine::<f32>::new(options.threads)?;
-    selection::run(&mut report, &engine, options)?;
-    graphs::run(&mut report, &engine, options)?;
-    families::run(&mut report, &engine, options)?;
+    let device = Cpu::<f32>::new(options.threads)?;
+    selection::run(&mut report, &device, options)?;
+    graphs::run(&mut report, &device, options)?;
+    families::run(&mut report, &device, options)?;
     report.save(options)
 }
 

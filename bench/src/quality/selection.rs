@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use vti::baseline::{Pseudo, RjmcmcSettings, rjmcmc};
 use vti::check::{CheckSettings, check};
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
 use vti::problem::selection::{
@@ -36,35 +36,35 @@ pub(super) fn notes() -> Vec<String> {
 }
 
 /// All cases.
-pub(super) fn run(report: &mut Report, engine: &CpuEngine<f32>, options: &Options) -> Result<()> {
+pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> Result<()> {
     let seeds = if options.quick { 1 } else { SEEDS };
     for (case, data, response) in [
         ("hald", include_str!("../../../data/hald.csv"), "y"),
         ("prostate", include_str!("../../../data/prostate.csv"), "lpsa"),
     ] {
         if options.wants(case) {
-            conjugate(report, engine, case, &table(data, response)?, seeds)?;
+            conjugate(report, device, case, &table(data, response)?, seeds)?;
         }
     }
     for (case, limit) in [("robust", None), ("robust-60s", Some(60.0)), ("robust-180s", Some(180.0))] {
         if options.wants(case) && !(options.quick && limit.is_some()) {
-            robust(report, engine, case, limit, seeds)?;
+            robust(report, device, case, limit, seeds)?;
         }
     }
     if options.wants("scale") {
-        scale(report, engine, options.quick)?;
+        scale(report, device, options.quick)?;
     }
     Ok(())
 }
 
 /// A table whose evidences are known in closed form, with the g-prior.
-fn conjugate(report: &mut Report, engine: &CpuEngine<f32>, case: &str, table: &Table, seeds: u64) -> Result<()> {
+fn conjugate(report: &mut Report, device: &Cpu<f32>, case: &str, table: &Table, seeds: u64) -> Result<()> {
     let selection = Selection::new(table, Standardise::Full, &SelectionSettings::default())?;
-    let exact = enumerate(&selection, engine, &EnumerationLimits::default())?.inclusion;
+    let exact = enumerate(&selection, device, &EnumerationLimits::default())?.inclusion;
     let (mut q, mut corrected, mut khat, mut seconds) = (vec![], vec![], vec![], vec![]);
     for seed in 1..=seeds {
         let settings = TrainSettings { seed, ..TrainSettings::default() };
-        let found = answer(&selection, engine, &settings)?;
+        let found = answer(&selection, device, &settings)?;
         let worst = |found: &[f64]| exact.iter().zip(found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         q.push(worst(&found.inclusion(|model| model.0)));
         corrected.push(worst(&found.inclusion(|model| model.1)));
@@ -97,9 +97,9 @@ impl Answer {
     }
 }
 
-fn answer(selection: &Selection, engine: &CpuEngine<f32>, settings: &TrainSettings) -> Result<Answer> {
+fn answer(selection: &Selection, device: &Cpu<f32>, settings: &TrainSettings) -> Result<Answer> {
     let start = Instant::now();
-    let trainer = Trainer::new(selection, engine, &FamilySettings::default(), settings)?;
+    let trainer = Trainer::new(selection, device, &FamilySettings::default(), settings)?;
     let mut fit = trainer.run(&mut Silent)?;
     let check = check(&mut fit.posterior, &CheckSettings::default())?;
     let seconds = start.elapsed().as_secs_f64();
@@ -118,7 +118,7 @@ fn answer(selection: &Selection, engine: &CpuEngine<f32>, settings: &TrainSettin
 const ROBUST_LOG_EVIDENCE: f64 = -154.228;
 
 /// The robust example with the default number of steps, or with as many as fit into a time.
-fn robust(report: &mut Report, engine: &CpuEngine<f32>, case: &str, time_limit: Option<f64>, seeds: u64) -> Result<()> {
+fn robust(report: &mut Report, device: &Cpu<f32>, case: &str, time_limit: Option<f64>, seeds: u64) -> Result<()> {
     let settings = SelectionSettings {
         likelihood: Likelihood::Robust { alpha: 0.526316, sigma1: 1.0, sigma2: 10.0 },
         prior: CoefficientPrior::Normal { scale: 1.5 },
@@ -126,14 +126,14 @@ fn robust(report: &mut Report, engine: &CpuEngine<f32>, case: &str, time_limit: 
     };
     let table = table(include_str!("../../../data/robust_high_8.csv"), "y")?;
     let selection = Selection::new(&table, Standardise::Raw, &settings)?;
-    let exact = reference(&selection, engine)?;
+    let exact = reference(&selection, device)?;
     let (mut kl, mut q, mut corrected, mut khat, mut seconds, mut steps) =
         (vec![], vec![], vec![], vec![], vec![], vec![]);
     for seed in 1..=seeds {
         let default = TrainSettings::default();
         let steps_at_most = if time_limit.is_some() { u64::from(u32::MAX) } else { default.steps };
         let settings = TrainSettings { seed, time_limit, steps: steps_at_most, ..default };
-        let found = answer(&selection, engine, &settings)?;
+        let found = answer(&selection, device, &settings)?;
         kl.push(ROBUST_LOG_EVIDENCE - found.elbo);
         let distance = |which: fn(&(f64, f64)) -> f64| {
             let own = |word: &Vec<u16>| found.words.iter().position(|other| other == word);
@@ -160,7 +160,7 @@ fn robust(report: &mut Report, engine: &CpuEngine<f32>, case: &str, time_limit: 
 }
 
 /// Model probabilities by long chains.
-fn reference(selection: &Selection, engine: &CpuEngine<f32>) -> Result<Vec<(Vec<u16>, f64)>> {
+fn reference(selection: &Selection, device: &Cpu<f32>) -> Result<Vec<(Vec<u16>, f64)>> {
     let settings = RjmcmcSettings {
         chains: 64,
         sweeps: 200_000,
@@ -169,7 +169,7 @@ fn reference(selection: &Selection, engine: &CpuEngine<f32>) -> Result<Vec<(Vec<
         pseudo: Pseudo::of_selection(selection),
         ..RjmcmcSettings::default()
     };
-    let chains = rjmcmc(selection, engine, &settings, &mut |_| std::ops::ControlFlow::Continue(()))?;
+    let chains = rjmcmc(selection, device, &settings, &mut |_| std::ops::ControlFlow::Continue(()))?;
     if chains.rhat > 1.01 {
         bail!("the reference chains did not mix: {}", chains.verdict.text);
     }
@@ -177,14 +177,14 @@ fn reference(selection: &Selection, engine: &CpuEngine<f32>) -> Result<Vec<(Vec<
 }
 
 /// 200 covariates, ten of them relevant.
-fn scale(report: &mut Report, engine: &CpuEngine<f32>, quick: bool) -> Result<()> {
+fn scale(report: &mut Report, device: &Cpu<f32>, quick: bool) -> Result<()> {
     let simulated = correlated(&CorrelatedSettings::default())?;
     let selection = Selection::new(&simulated.table, Standardise::Full, &SelectionSettings::default())?;
     let mut settings = TrainSettings::default();
     if quick {
         settings.steps /= 10;
     }
-    let found = answer(&selection, engine, &settings)?;
+    let found = answer(&selection, device, &settings)?;
     let included = found.inclusion(|model| model.1);
     let pick = |relevant: bool| included.iter().zip(&simulated.relevant).filter(move |(_, is)| **is == relevant);
     let least = pick(true).map(|(p, _)| *p).fold(f64::INFINITY, f64::min);
@@ -204,11 +204,11 @@ fn scale(report: &mut Report, engine: &CpuEngine<f32>, quick: bool) -> Result<()
     if let Some(peak) = peak_memory() {
         report.push(line("peak memory of the process", peak, "MB", "< 2000"))?;
     }
-    growth(report, engine)
+    growth(report, device)
 }
 
 /// What a step costs as models grow: more and more of the 200 covariates are in every model, and one is optional.
-fn growth(report: &mut Report, engine: &CpuEngine<f32>) -> Result<()> {
+fn growth(report: &mut Report, device: &Cpu<f32>) -> Result<()> {
     let simulated = correlated(&CorrelatedSettings::default())?;
     for size in [5, 10, 20, 40, 80, 160] {
         let mut terms = simulated.table.terms.clone();
@@ -222,7 +222,7 @@ fn growth(report: &mut Report, engine: &CpuEngine<f32>) -> Result<()> {
         let selection = Selection::new(&table, Standardise::Full, &SelectionSettings::default())?;
         let hidden = 128;
         let family = FamilySettings { flow: FlowKind::Affine { layers: 4, blocks: 2, hidden }, ..Default::default() };
-        let mut trainer = Trainer::new(&selection, engine, &family, &TrainSettings::default())?;
+        let mut trainer = Trainer::new(&selection, device, &family, &TrainSettings::default())?;
         trainer.step()?;
         let start = Instant::now();
         const STEPS: u32 = 20;

@@ -1,7 +1,7 @@
 //! From a check, and chains where there were any, to the answer in the units of the data.
 
 use vti::check::{Check, FactorCheck, ModelCorrection, Refined, VerdictKind};
-use vti::engine::Engine;
+use vti::device::Device;
 use vti::family::FamilyError;
 use vti::posterior::{Draws, ModelProbability, Posterior};
 use vti::problem::Problem;
@@ -47,9 +47,9 @@ pub(crate) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(crate) fn new<'p: 'a, Q: Question, E: Engine>(
+    pub(crate) fn new<'p: 'a, Q: Question, D: Device>(
         question: &'p Q,
-        posterior: &mut Posterior<'p, Q::Problem, E>,
+        posterior: &mut Posterior<'p, Q::Problem, D>,
         check: &'a Check,
         chains: Option<&'a ChainsAnswer>,
         exact: Option<&'a Exact>,
@@ -312,8 +312,8 @@ impl<'a> Answer<'a> {
 }
 
 /// Total variation between q(m) and the exact model probabilities, where there are not too many models.
-fn q_distance<P: Problem, E: Engine>(
-    posterior: &mut Posterior<'_, P, E>,
+fn q_distance<P: Problem, D: Device>(
+    posterior: &mut Posterior<'_, P, D>,
     exact: &Exact,
 ) -> Result<Option<f64>, FamilyError> {
     // Unknown for some spaces, and then it is not a number.

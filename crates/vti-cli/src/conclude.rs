@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use vti::check::{VerdictKind, check_watched, refine};
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::posterior::Posterior;
+use vti::simd::Real;
 
 use crate::answer::{Answer, ChainsAnswer};
 use crate::config::{Refine, VERSION};
@@ -42,14 +43,14 @@ pub(crate) enum Chains {
 pub(crate) fn conclude<'a, Q: Question, T: Real>(
     session: &'a Session<Q>,
     dir: &RunDir,
-    engine: &'a CpuEngine<T>,
-    posterior: &mut Posterior<'a, Q::Problem, CpuEngine<T>>,
+    device: &'a Cpu<T>,
+    posterior: &mut Posterior<'a, Q::Problem, Cpu<T>>,
     facts: &RunFacts,
     chains: Chains,
     mut checking: Checking,
 ) -> Result<Summary>
 where
-    CpuEngine<T>: Engine,
+    Cpu<T>: Device,
 {
     let config = &session.config;
     let start = Instant::now();
@@ -67,7 +68,7 @@ where
         None
     };
     let mut warnings = facts.warnings.clone();
-    let exact = exact_answer(session, engine, &mut warnings);
+    let exact = exact_answer(session, device, &mut warnings);
     let answer = Answer::new(&session.question, posterior, &checked, chains.as_ref(), exact.as_ref())?;
     let summary = Summary {
         version: VERSION.into(),
@@ -95,8 +96,8 @@ where
 }
 
 /// The exact answer where it is cheap. A run is worth having without it.
-fn exact_answer<Q: Question, E: Engine>(session: &Session<Q>, engine: &E, warnings: &mut Vec<String>) -> Option<Exact> {
-    match session.question.exact(engine)? {
+fn exact_answer<Q: Question, D: Device>(session: &Session<Q>, device: &D, warnings: &mut Vec<String>) -> Option<Exact> {
+    match session.question.exact(device)? {
         Ok(exact) => Some(exact),
         Err(error) => {
             let reason = error.to_string();

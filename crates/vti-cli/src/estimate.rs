@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use vti::engine::Engine;
+use vti::device::Device;
 use vti::family::{FamilySettings, FrameSettings, Structure};
 use vti::models::ModelsSettings;
 use vti::problem::Problem;
@@ -30,9 +30,9 @@ const SPLINE: usize = 100;
 
 impl Estimate {
     /// Times a few steps of a trainer that is then thrown away, unless there is much to prepare before the first.
-    pub(crate) fn new<Q: Question, E: Engine>(
+    pub(crate) fn new<Q: Question, D: Device>(
         session: &Session<Q>,
-        mut trainer: Trainer<'_, Q::Problem, E>,
+        mut trainer: Trainer<'_, Q::Problem, D>,
     ) -> Result<Self, TrainError> {
         let bytes = memory(session, &trainer);
         if matches!(trainer.family().settings().models, ModelsSettings::Modular(_)) {
@@ -63,10 +63,10 @@ impl Estimate {
 
 /// Bytes, by the sizes of what takes most: parameters with their gradients and moments, activations of a batch, tables with
 /// an entry for each model, the data, draws of the check, frames of models.
-fn memory<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, E>) -> f64 {
+fn memory<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, D>) -> f64 {
     let space = session.problem().space();
     let word = space.arities().len() as f64 * 2.0;
-    let real = size_of::<E::Real>() as f64;
+    let real = size_of::<D::Real>() as f64;
     let (dim, rows) = (space.max_dim() as f64, trainer.settings().batch as f64);
     // With a flow for each block, every block is a row.
     let blocks = space.blocks().filter(|_| trainer.family().settings().structure == Structure::Blocks);
@@ -95,7 +95,7 @@ fn memory<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q:
 const FRAME_NUMBERS: f64 = (1 << 24) as f64;
 
 /// Bytes of the frames of models met, or of blocks with their keys: a location and a triangle for each.
-fn frames<Q: Question, E: Engine>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, E>) -> f64 {
+fn frames<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, D>) -> f64 {
     if trainer.family().settings().frame == FrameSettings::Unit {
         return 0.0;
     }

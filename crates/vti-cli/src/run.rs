@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::problem::Problem;
+use vti::simd::Real;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
@@ -112,17 +113,17 @@ fn talk(args: &RunArgs, text: &str) {
 impl Job for Training<'_> {
     fn run<Q: Question, T: Real>(self, mut session: Session<Q>) -> Result<Ending>
     where
-        CpuEngine<T>: Engine,
+        Cpu<T>: Device,
     {
         let Self { dir, args } = self;
-        let engine = session.engine::<T>()?;
+        let device = session.device::<T>()?;
         // All settings are checked before anything of an earlier run goes.
         if !args.resume {
             dir.check_free(args.force)?;
         }
         session.config.check_limits()?;
         let settings = train_settings(&session.config, dir, None);
-        let trainer = Trainer::new(session.question.problem(), &engine, &session.config.family(), &settings)?;
+        let trainer = Trainer::new(session.question.problem(), &device, &session.config.family(), &settings)?;
         let resolved = trainer.family().settings().clone();
         if !args.quiet {
             announce(&session, trainer)?;
@@ -134,7 +135,7 @@ impl Job for Training<'_> {
             rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
         }
         let signals = Signals::listen()?;
-        let trained = train(&session, dir, &engine, &signals, args)?;
+        let trained = train(&session, dir, &device, &signals, args)?;
         let Some((fit, kept, replicates)) = trained else {
             print::talk(&interrupted(dir));
             return Ok(Ending::Interrupted);
@@ -154,7 +155,7 @@ impl Job for Training<'_> {
             if session.problem().factors().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
         let summary =
-            conclude(&session, dir, &engine, &mut posterior, &facts, Chains::Settings, Checking::new(args.quiet))?;
+            conclude(&session, dir, &device, &mut posterior, &facts, Chains::Settings, Checking::new(args.quiet))?;
         show(&summary, args.json)?;
         let files = match summary.found {
             Found::Select(_) => "models.csv and report.html",
@@ -178,7 +179,7 @@ fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
 }
 
 /// What is going to happen; the trainer is used up for a few steps that are timed.
-fn announce<Q: Question, E: Engine>(session: &Session<Q>, trainer: Trainer<'_, Q::Problem, E>) -> Result<()> {
+fn announce<Q: Question, D: Device>(session: &Session<Q>, trainer: Trainer<'_, Q::Problem, D>) -> Result<()> {
     let Config { source, train, machine, .. } = &session.config;
     print::talk(&format!("{}: {}", source.data, session.question.headline()));
     session.question.notes().iter().for_each(|note| print::talk(note));
@@ -210,7 +211,7 @@ fn interrupted(dir: &RunDir) -> String {
 }
 
 /// A finished run, which of several it was, and what became of each.
-type Trained<'a, P, T> = (Fit<'a, P, CpuEngine<T>>, Option<usize>, Vec<ReplicateSummary>);
+type Trained<'a, P, T> = (Fit<'a, P, Cpu<T>>, Option<usize>, Vec<ReplicateSummary>);
 
 /// Draws for the bound by which runs are compared.
 const BOUND_DRAWS: usize = 4096;
@@ -220,23 +221,23 @@ const BOUND_DRAWS: usize = 4096;
 fn train<'a, Q: Question, T: Real>(
     session: &'a Session<Q>,
     dir: &RunDir,
-    engine: &'a CpuEngine<T>,
+    device: &'a Cpu<T>,
     signals: &Signals,
     args: &RunArgs,
 ) -> Result<Option<Trained<'a, Q::Problem, T>>>
 where
-    CpuEngine<T>: Engine,
+    Cpu<T>: Device,
 {
     let count = session.config.machine.replicates;
     if count == 1 {
-        let fit = train_one(session, dir, engine, signals, args, None)?;
+        let fit = train_one(session, dir, device, signals, args, None)?;
         return Ok((fit.stop != Stop::Observer).then_some((fit, None, Vec::new())));
     }
     let mut best = None::<(f64, _, usize)>;
     let (mut all, mut first_error) = (Vec::new(), None);
     for run in 0..count {
         let seed = session.config.train.seed.wrapping_add(run as u64);
-        match train_one(session, dir, engine, signals, args, Some(run)) {
+        match train_one(session, dir, device, signals, args, Some(run)) {
             Ok(fit) if fit.stop == Stop::Observer => return Ok(None),
             Ok(mut fit) => {
                 let elbo = fit.posterior.elbo(BOUND_DRAWS)?;
@@ -270,25 +271,25 @@ fn train_settings(config: &Config, dir: &RunDir, run: Option<usize>) -> TrainSet
 fn train_one<'a, Q: Question, T: Real>(
     session: &'a Session<Q>,
     dir: &RunDir,
-    engine: &'a CpuEngine<T>,
+    device: &'a Cpu<T>,
     signals: &Signals,
     args: &RunArgs,
     run: Option<usize>,
-) -> Result<Fit<'a, Q::Problem, CpuEngine<T>>>
+) -> Result<Fit<'a, Q::Problem, Cpu<T>>>
 where
-    CpuEngine<T>: Engine,
+    Cpu<T>: Device,
 {
     let config = &session.config;
     let settings = train_settings(config, dir, run);
     let path = dir.checkpoint(run);
     let trainer = if args.resume && path.exists() {
-        let mut trainer = Trainer::resume(session.problem(), engine, &path)?;
+        let mut trainer = Trainer::resume(session.problem(), device, &path)?;
         trainer.set_time_limit(settings.time_limit);
         trainer.set_checkpoint(settings.checkpoint);
         talk(args, &format!("going on from step {} of {}", trainer.steps(), trainer.settings().steps));
         trainer
     } else {
-        Trainer::new(session.problem(), engine, &config.family(), &settings)?
+        Trainer::new(session.problem(), device, &config.family(), &settings)?
     };
     let (done, settings) = (trainer.steps(), trainer.settings());
     let watched = Watched { steps: settings.steps, time_limit: settings.time_limit, replicate: run, quiet: args.quiet };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use vti::engine::Engine;
+use vti::device::Device;
 use vti::posterior::{Draws, Posterior};
 use vti::problem::Problem;
 use vti::space::{Model, ModelSpace};
@@ -38,8 +38,8 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// Brings every `step`-th draw into the units of the data.
-    pub(crate) fn new<P: Problem, E: Engine>(
-        posterior: &Posterior<'_, P, E>,
+    pub(crate) fn new<P: Problem, D: Device>(
+        posterior: &Posterior<'_, P, D>,
         units: &Units,
         draws: &Draws,
         log_weight: &[f64],

@@ -1,8 +1,9 @@
 //! A configuration with its data: everything a posterior needs to be made or loaded.
 
 use anyhow::Result;
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::posterior::Posterior;
+use vti::simd::Real;
 
 use crate::config::Config;
 use crate::data::BUILTIN_PREFIX;
@@ -40,20 +41,20 @@ impl<Q: Question> Session<Q> {
         self.question.problem()
     }
 
-    /// The engine.
-    pub(crate) fn engine<T: Real>(&self) -> Result<CpuEngine<T>>
+    /// The device.
+    pub(crate) fn device<T: Real>(&self) -> Result<Cpu<T>>
     where
-        CpuEngine<T>: Engine,
+        Cpu<T>: Device,
     {
-        Ok(CpuEngine::new(self.config.threads())?)
+        Ok(Cpu::new(self.config.threads())?)
     }
 
     /// What a finished run learned, or an interrupted one so far.
-    pub(crate) fn posterior<'a, E: Engine>(
+    pub(crate) fn posterior<'a, D: Device>(
         &'a self,
         dir: &RunDir,
-        engine: &'a E,
-    ) -> Result<Posterior<'a, Q::Problem, E>> {
+        device: &'a D,
+    ) -> Result<Posterior<'a, Q::Problem, D>> {
         let files = [dir.posterior(), dir.checkpoint(None), dir.checkpoint(Some(0))];
         let Some(file) = files.iter().find(|file| file.exists()) else {
             let hint = "hint: nothing was saved yet; `--resume` starts the run again";
@@ -61,7 +62,7 @@ impl<Q: Question> Session<Q> {
                 Usage(format!("{}: there is no posterior and no checkpoint\n{hint}", dir.path().display())).into()
             );
         };
-        Ok(Posterior::load(self.problem(), engine, file)?)
+        Ok(Posterior::load(self.problem(), device, file)?)
     }
 }
 
@@ -79,7 +80,7 @@ fn check_device(device: &str) -> Result<()> {
     }
     let is_cuda = device == "cuda" || device.starts_with("cuda:");
     Err(Usage(if is_cuda {
-        "--device cuda: this build has no CUDA engine\nhint: --device cpu".into()
+        "--device cuda: this build has no CUDA device\nhint: --device cpu".into()
     } else {
         format!("--device {device}: there is no such device\nhint: `vti devices` lists what there is")
     })

@@ -4,11 +4,12 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`engine`], [`random`], [`stats`] | arithmetic, random streams, diagnostics of weights and chains |
+//! | [`simd`], [`workers`], [`random`], [`stats`] | vector kernels, the host's threads, random streams, diagnostics of weights and chains |
+//! | [`device`] | buffers and network operations |
 //! | [`state`], [`store`] | what must be kept, and how |
 //! | [`graph`] | directed graphs: orders, equivalence classes, distances |
 //! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
-//! | [`optimise`] | optimisers and schedules |
+//! | [`objective`], [`optimise`] | the loss and the bound; optimisers and schedules |
 //! | [`flow`] | `q_φ(θ_m ∣ m)`: CoSMIC flows |
 //! | [`models`] | `q_ψ(m)`: distributions over models |
 //! | [`family`] | both together |
@@ -22,18 +23,21 @@
 
 pub mod baseline;
 pub mod check;
-pub mod engine;
+pub mod device;
 pub mod family;
 pub mod flow;
 pub mod graph;
 pub mod models;
+pub mod objective;
 pub mod optimise;
 pub mod posterior;
 pub mod problem;
 pub mod random;
+pub mod simd;
 pub mod space;
 pub mod state;
 pub mod stats;
 pub mod store;
 pub mod train;
 mod triangular;
+pub mod workers;

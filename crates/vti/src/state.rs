@@ -1,6 +1,7 @@
 //! What must be kept to continue a run: named arrays of numbers, bit for bit.
 
-use crate::engine::{Engine, Real};
+use crate::device::{Device, DeviceError};
+use crate::simd::Real;
 
 /// Numbers of either precision.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,9 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// An array that is not there.
     #[error("the array {name} is missing")]
     Missing {
@@ -69,10 +73,11 @@ impl State {
     }
 
     /// Adds the content of a buffer.
-    pub fn put_buffer<E: Engine>(&mut self, name: &str, engine: &E, buffer: &E::Buffer) {
-        let mut values = vec![E::Real::ZERO; engine.len(buffer)];
-        engine.read(buffer, &mut values);
+    pub fn put_buffer<D: Device>(&mut self, name: &str, device: &D, buffer: &D::Buffer) -> Result<(), DeviceError> {
+        let mut values = vec![D::Real::ZERO; device.len(buffer)];
+        device.read(buffer, &mut values)?;
         self.put(name, &values);
+        Ok(())
     }
 
     /// Adds everything of another state under `name.`.
@@ -113,10 +118,9 @@ impl State {
     }
 
     /// Takes an array out and into a buffer.
-    pub fn take_buffer<E: Engine>(&mut self, name: &str, engine: &E, buffer: &mut E::Buffer) -> Result<(), StateError> {
-        let values = self.take::<E::Real>(name, engine.len(buffer))?;
-        engine.write(&values, buffer);
-        Ok(())
+    pub fn take_buffer<D: Device>(&mut self, name: &str, device: &D, buffer: &mut D::Buffer) -> Result<(), StateError> {
+        let values = self.take::<D::Real>(name, device.len(buffer))?;
+        Ok(device.write(&values, buffer)?)
     }
 
     /// Takes everything under `name.` out, without the prefix.

@@ -1,7 +1,7 @@
 //! Lower triangular matrices, packed row by row: Cholesky's decomposition and what it is good for.
 
-use crate::engine::Real;
-use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
+use crate::simd::Real;
+use crate::simd::{Instructions, Kernel, Vector};
 
 /// Numbers of a packed matrix.
 pub(crate) fn packed_len(dim: usize) -> usize {

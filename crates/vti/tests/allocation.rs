@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use vti::engine::{CpuEngine, Engine};
+use vti::device::{Cpu, Device};
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, LayerSettings, Passes};
 use vti::optimise::{AdamW, AdamWSettings};
 use vti::random::{Purpose, Stream};
@@ -33,7 +33,7 @@ static ALLOCATOR: Counting = Counting;
 /// Allocations of the steps after the first two.
 fn allocations(settings: &FlowSettings, shape: FlowShape, threads: usize) -> usize {
     let flow = Flow::new(settings, shape).unwrap();
-    let engine = CpuEngine::<f32>::new(threads).unwrap();
+    let device = Cpu::<f32>::new(threads).unwrap();
     let rows = 1_100;
     let mut batches = Vec::new();
     for step in 0..6 {
@@ -49,11 +49,11 @@ fn allocations(settings: &FlowSettings, shape: FlowShape, threads: usize) -> usi
         }
         batches.push(batch);
     }
-    let mut parameters = engine.buffer(flow.parameter_count());
-    engine.write(&flow.initial_parameters(1), &mut parameters);
-    let mut gradient = engine.buffer(flow.parameter_count());
-    let mut optimiser = AdamW::new(&engine, flow.parameter_count(), AdamWSettings::default()).unwrap();
-    let mut work = flow.workspace(&engine, rows, Passes::Training);
+    let mut parameters = device.buffer(flow.parameter_count()).unwrap();
+    device.write(&flow.initial_parameters(1), &mut parameters).unwrap();
+    let mut gradient = device.buffer(flow.parameter_count()).unwrap();
+    let mut optimiser = AdamW::new(&device, flow.parameter_count(), AdamWSettings::default()).unwrap();
+    let mut work = flow.workspace(&device, rows, Passes::Training).unwrap();
     let z = vec![0.3; rows * shape.max_dim];
     let (mut theta, mut log_det, pull) = (z.clone(), vec![0.0; rows], vec![-1.0; rows]);
     let mut before = 0;
@@ -61,13 +61,13 @@ fn allocations(settings: &FlowSettings, shape: FlowShape, threads: usize) -> usi
         if step == 2 {
             before = ALLOCATIONS.load(Ordering::SeqCst);
         }
-        work.set_batch(&engine, batch).unwrap();
-        work.write_z(&engine, &z).unwrap();
-        flow.forward(&engine, &parameters, &mut work).unwrap();
-        work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
-        work.write_gradients(&engine, &theta, &pull).unwrap();
-        flow.backward(&engine, &parameters, &mut work, &mut gradient).unwrap();
-        assert!(optimiser.update(&engine, 1e-3, &gradient, &mut parameters).is_finite());
+        work.set_batch(&device, batch).unwrap();
+        work.write_z(&device, &z).unwrap();
+        flow.forward(&device, &parameters, &mut work).unwrap();
+        work.read_theta(&device, &mut theta, &mut log_det).unwrap();
+        work.write_gradients(&device, &theta, &pull).unwrap();
+        flow.backward(&device, &parameters, &mut work, &mut gradient).unwrap();
+        assert!(optimiser.update(&device, 1e-3, &gradient, &mut parameters).is_finite());
     }
     ALLOCATIONS.load(Ordering::SeqCst) - before
 }

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use vti::engine::{CpuEngine, Engine, ShortSlice};
+use vti::device::{Cpu, Device, ShortSlice};
 use vti::flow::{
     AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowError, FlowSettings, FlowShape, GlobalSettings,
     LayerSettings, Passes, SplineSettings,
@@ -69,12 +69,12 @@ fn impossible_flows_are_refused_with_their_reason() {
 #[test]
 fn impossible_batches_are_refused_with_their_reason() {
     let flow = Flow::new(&FlowSettings::affine(2, 1, 6), SHAPE).unwrap();
-    let engine = CpuEngine::<f64>::single();
-    let mut work = flow.workspace(&engine, 2, Passes::Evaluation);
+    let device = Cpu::<f64>::single();
+    let mut work = flow.workspace(&device, 2, Passes::Evaluation).unwrap();
     let refusal = |work: &mut vti::flow::Workspace<_>, rows: &[(&[u32], u32)]| {
         let mut batch = Batch::new();
         rows.iter().for_each(|(active, context)| batch.push(active, *context));
-        work.set_batch(&engine, &batch).unwrap_err()
+        work.set_batch(&device, &batch).unwrap_err()
     };
     let wrong_order = FlowError::Coordinates { row: 1, max_dim: 4 };
     assert_eq!(refusal(&mut work, &[(&[0], 0), (&[2, 1], 0)]), wrong_order);
@@ -87,47 +87,47 @@ fn impossible_batches_are_refused_with_their_reason() {
     let mut batch = Batch::new();
     batch.push(&[0, 3], 1);
     batch.push(&[2], 2);
-    work.set_batch(&engine, &batch).unwrap();
+    work.set_batch(&device, &batch).unwrap();
     let short = FlowError::Length(ShortSlice { what: "z", found: 7, expected: 8 });
-    assert_eq!(work.write_z(&engine, &[0.0; 7]).unwrap_err(), short);
-    assert_eq!(work.write_saturated_z(&engine, &[0.0; 7]).unwrap_err(), short);
-    work.write_z(&engine, &[0.0; 8]).unwrap();
+    assert_eq!(work.write_z(&device, &[0.0; 7]).unwrap_err(), short);
+    assert_eq!(work.write_saturated_z(&device, &[0.0; 7]).unwrap_err(), short);
+    work.write_z(&device, &[0.0; 8]).unwrap();
     let missing = FlowError::Length(ShortSlice { what: "log_det", found: 1, expected: 2 });
-    assert_eq!(work.read_theta(&engine, &mut [0.0; 8], &mut [0.0; 1]).unwrap_err(), missing);
+    assert_eq!(work.read_theta(&device, &mut [0.0; 8], &mut [0.0; 1]).unwrap_err(), missing);
 
     let features = FlowShape { max_dim: 4, context: ContextShape::Features(3) };
     let flow = Flow::new(&FlowSettings::affine(1, 1, 4), features).unwrap();
-    let mut work = flow.workspace(&engine, 2, Passes::Evaluation);
+    let mut work = flow.workspace(&device, 2, Passes::Evaluation).unwrap();
     let mut batch = Batch::new();
     let context = batch.push_features(&[1.0, 2.0]);
     batch.push(&[0], context);
-    assert_eq!(work.set_batch(&engine, &batch).unwrap_err(), FlowError::Features { found: 2, expected: 3 });
+    assert_eq!(work.set_batch(&device, &batch).unwrap_err(), FlowError::Features { found: 2, expected: 3 });
 }
 
 /// Every pass over a batch, returning θ and the gradient of φ.
 fn passes(flow: &Flow, batch: &Batch<f64>, capacity: usize) -> (Vec<f64>, Vec<f64>) {
-    let engine = CpuEngine::<f64>::new(2).unwrap();
-    let mut parameters = engine.buffer(flow.parameter_count());
-    engine.write(&flow.initial_parameters(3), &mut parameters);
-    let mut gradient = engine.buffer(flow.parameter_count());
-    let mut work = flow.workspace(&engine, capacity, Passes::Training);
-    work.set_batch(&engine, batch).unwrap();
+    let device = Cpu::<f64>::new(2).unwrap();
+    let mut parameters = device.buffer(flow.parameter_count()).unwrap();
+    device.write(&flow.initial_parameters(3), &mut parameters).unwrap();
+    let mut gradient = device.buffer(flow.parameter_count()).unwrap();
+    let mut work = flow.workspace(&device, capacity, Passes::Training).unwrap();
+    work.set_batch(&device, batch).unwrap();
     let z = vec![0.7; batch.rows() * flow.shape().max_dim];
-    work.write_z(&engine, &z).unwrap();
-    flow.forward(&engine, &parameters, &mut work).unwrap();
+    work.write_z(&device, &z).unwrap();
+    flow.forward(&device, &parameters, &mut work).unwrap();
     let (mut theta, mut log_det) = (z.clone(), vec![0.0; batch.rows()]);
-    work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
-    work.write_gradients(&engine, &theta, &log_det).unwrap();
-    flow.backward(&engine, &parameters, &mut work, &mut gradient).unwrap();
+    work.read_theta(&device, &mut theta, &mut log_det).unwrap();
+    work.write_gradients(&device, &theta, &log_det).unwrap();
+    flow.backward(&device, &parameters, &mut work, &mut gradient).unwrap();
     let mut found = vec![f64::NAN; flow.parameter_count()];
-    engine.read(&gradient, &mut found);
-    work.read_feature_gradient(&engine, &mut vec![0.0; 2 * batch.feature_rows()]).unwrap();
-    let mut evaluation = flow.workspace(&engine, capacity, Passes::Evaluation);
-    evaluation.set_batch(&engine, batch).unwrap();
-    evaluation.write_theta(&engine, &theta).unwrap();
-    flow.inverse(&engine, &parameters, &mut evaluation).unwrap();
+    device.read(&gradient, &mut found).unwrap();
+    work.read_feature_gradient(&device, &mut vec![0.0; 2 * batch.feature_rows()]).unwrap();
+    let mut evaluation = flow.workspace(&device, capacity, Passes::Evaluation).unwrap();
+    evaluation.set_batch(&device, batch).unwrap();
+    evaluation.write_theta(&device, &theta).unwrap();
+    flow.inverse(&device, &parameters, &mut evaluation).unwrap();
     let mut back = z.clone();
-    evaluation.read_z(&engine, &mut back, &mut log_det).unwrap();
+    evaluation.read_z(&device, &mut back, &mut log_det).unwrap();
     assert!(back.iter().zip(&z).all(|(a, b)| (a - b).abs() < 1e-9));
     (theta, found)
 }
@@ -158,46 +158,46 @@ fn nothing_to_do_is_done() {
 
 #[test]
 fn too_many_threads_are_refused() {
-    let error = CpuEngine::<f32>::new(usize::MAX).unwrap_err();
+    let error = Cpu::<f32>::new(usize::MAX).unwrap_err();
     assert_eq!(error.to_string(), format!("could not start {} threads: at most 1024 are supported", usize::MAX));
-    assert_eq!(CpuEngine::<f32>::new(0).unwrap().threads(), 1);
-    assert_eq!(CpuEngine::<f32>::new(3).unwrap().threads(), 3);
+    assert_eq!(Cpu::<f32>::new(0).unwrap().threads(), 1);
+    assert_eq!(Cpu::<f32>::new(3).unwrap().threads(), 3);
 }
 
 #[test]
 fn gradients_need_a_forward_pass_of_their_own() {
     let flow = Flow::new(&FlowSettings::affine(1, 1, 4), SHAPE).unwrap();
     let other = Flow::new(&FlowSettings::affine(1, 1, 5), SHAPE).unwrap();
-    let engine = CpuEngine::<f64>::single();
-    let parameters = engine.buffer(flow.parameter_count());
-    let mut gradient = engine.buffer(flow.parameter_count());
+    let device = Cpu::<f64>::single();
+    let parameters = device.buffer(flow.parameter_count()).unwrap();
+    let mut gradient = device.buffer(flow.parameter_count()).unwrap();
     let mut batch = Batch::new();
     batch.push(&[1], 0);
-    let mut work = flow.workspace(&engine, 1, Passes::Training);
-    work.set_batch(&engine, &batch).unwrap();
-    work.write_z(&engine, &[0.5; 4]).unwrap();
-    assert_eq!(flow.backward(&engine, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
-    flow.forward(&engine, &parameters, &mut work).unwrap();
-    flow.backward(&engine, &parameters, &mut work, &mut gradient).unwrap();
-    assert_eq!(flow.backward(&engine, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
+    let mut work = flow.workspace(&device, 1, Passes::Training).unwrap();
+    work.set_batch(&device, &batch).unwrap();
+    work.write_z(&device, &[0.5; 4]).unwrap();
+    assert_eq!(flow.backward(&device, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
+    flow.forward(&device, &parameters, &mut work).unwrap();
+    flow.backward(&device, &parameters, &mut work, &mut gradient).unwrap();
+    assert_eq!(flow.backward(&device, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
 
-    let mut evaluation = flow.workspace(&engine, 1, Passes::Evaluation);
-    evaluation.set_batch(&engine, &batch).unwrap();
-    flow.forward(&engine, &parameters, &mut evaluation).unwrap();
-    assert_eq!(flow.backward(&engine, &parameters, &mut evaluation, &mut gradient), Err(FlowError::NoForwardPass));
-    assert_eq!(evaluation.write_gradients(&engine, &[0.0; 4], &[0.0]), Err(FlowError::NoForwardPass));
-    assert_eq!(evaluation.read_z_gradient(&engine, &mut [0.0; 4]), Err(FlowError::NoForwardPass));
+    let mut evaluation = flow.workspace(&device, 1, Passes::Evaluation).unwrap();
+    evaluation.set_batch(&device, &batch).unwrap();
+    flow.forward(&device, &parameters, &mut evaluation).unwrap();
+    assert_eq!(flow.backward(&device, &parameters, &mut evaluation, &mut gradient), Err(FlowError::NoForwardPass));
+    assert_eq!(evaluation.write_gradients(&device, &[0.0; 4], &[0.0]), Err(FlowError::NoForwardPass));
+    assert_eq!(evaluation.read_z_gradient(&device, &mut [0.0; 4]), Err(FlowError::NoForwardPass));
 
     // New z make the pass before useless.
-    flow.forward(&engine, &parameters, &mut work).unwrap();
-    work.write_z(&engine, &[0.1; 4]).unwrap();
-    assert_eq!(flow.backward(&engine, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
+    flow.forward(&device, &parameters, &mut work).unwrap();
+    work.write_z(&device, &[0.1; 4]).unwrap();
+    assert_eq!(flow.backward(&device, &parameters, &mut work, &mut gradient), Err(FlowError::NoForwardPass));
 
     let (found, expected) = (flow.parameter_count(), other.parameter_count());
-    let mixed = other.forward(&engine, &parameters, &mut work);
+    let mixed = other.forward(&device, &parameters, &mut work);
     assert_eq!(mixed, Err(FlowError::OtherWorkspace));
-    let mut work = other.workspace(&engine, 1, Passes::Training);
-    let mixed = other.forward(&engine, &parameters, &mut work);
+    let mut work = other.workspace(&device, 1, Passes::Training).unwrap();
+    let mixed = other.forward(&device, &parameters, &mut work);
     assert_eq!(mixed, Err(FlowError::Parameters { found, expected }));
 }
 
@@ -205,13 +205,13 @@ fn gradients_need_a_forward_pass_of_their_own() {
 fn bad_features_are_refused_with_their_place() {
     let shape = FlowShape { max_dim: 2, context: ContextShape::Features(2) };
     let flow = Flow::new(&FlowSettings::affine(1, 1, 4), shape).unwrap();
-    let engine = CpuEngine::<f64>::single();
-    let mut work = flow.workspace(&engine, 4, Passes::Training);
+    let device = Cpu::<f64>::single();
+    let mut work = flow.workspace(&device, 4, Passes::Training).unwrap();
     let refusal = |work: &mut vti::flow::Workspace<_>, contexts: &[&[f64]]| {
         let mut batch = Batch::new();
         contexts.iter().for_each(|features| _ = batch.push_features(features));
         batch.push(&[0], 0);
-        work.set_batch(&engine, &batch).unwrap_err()
+        work.set_batch(&device, &batch).unwrap_err()
     };
     assert_eq!(refusal(&mut work, &[&[1.0, 2.0], &[f64::NAN, 0.0]]), FlowError::Feature { context: 1, feature: 0 });
     assert_eq!(refusal(&mut work, &[&[1.0, f64::INFINITY]]), FlowError::Feature { context: 0, feature: 1 });

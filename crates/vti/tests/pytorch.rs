@@ -6,7 +6,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use serde_json::Value;
-use vti::engine::{CpuEngine, Engine};
+use vti::device::{Cpu, Device};
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes, Tensor};
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -64,15 +64,15 @@ fn compare(case: &Value, settings: &FlowSettings) {
     let (max_dim, hidden, outputs) = (number("d"), number("hidden"), number("outputs"));
     let shape = FlowShape { max_dim, context: ContextShape::Symbols(number("symbol_count")) };
     let flow = Flow::new(settings, shape).unwrap();
-    let engine = CpuEngine::<f64>::new(1).unwrap();
+    let device = Cpu::<f64>::new(1).unwrap();
     let mut host = vec![0.0; flow.parameter_count()];
     for tensor in flow.tensors() {
         let mut values = peer_tensor(tensor, &case["parameters"]);
         apply_mask(tensor, outputs, max_dim, hidden, &mut values);
         host[tensor.range()].copy_from_slice(&values);
     }
-    let mut parameters = engine.buffer(host.len());
-    engine.write(&host, &mut parameters);
+    let mut parameters = device.buffer(host.len()).unwrap();
+    device.write(&host, &mut parameters).unwrap();
 
     let dims: Vec<u32> = numbers(&case["d_m"]).into_iter().map(|d| d as u32).collect();
     let rows = dims.len();
@@ -81,27 +81,27 @@ fn compare(case: &Value, settings: &FlowSettings) {
         batch.push(&(0..dim).collect::<Vec<_>>(), symbol as u32);
     }
     let z = numbers(&case["z"]);
-    let mut work = flow.workspace(&engine, rows, Passes::Training);
-    work.set_batch(&engine, &batch).unwrap();
-    work.write_z(&engine, &z).unwrap();
-    flow.forward(&engine, &parameters, &mut work).unwrap();
+    let mut work = flow.workspace(&device, rows, Passes::Training).unwrap();
+    work.set_batch(&device, &batch).unwrap();
+    work.write_z(&device, &z).unwrap();
+    flow.forward(&device, &parameters, &mut work).unwrap();
     // Inactive coordinates keep their value, as they do for the peer.
     let (mut theta, mut log_det) = (z.clone(), vec![0.0; rows]);
-    work.read_theta(&engine, &mut theta, &mut log_det).unwrap();
+    work.read_theta(&device, &mut theta, &mut log_det).unwrap();
     close(&theta, &numbers(&case["theta"]), "theta");
     close(&log_det, &numbers(&case["logdet"]), "log-det");
 
     let d_theta: Vec<f64> = theta.iter().map(|theta| theta / rows as f64).collect();
-    work.write_gradients(&engine, &d_theta, &vec![-1.0 / rows as f64; rows]).unwrap();
-    let mut gradient = engine.buffer(host.len());
-    flow.backward(&engine, &parameters, &mut work, &mut gradient).unwrap();
-    engine.read(&gradient, &mut host);
+    work.write_gradients(&device, &d_theta, &vec![-1.0 / rows as f64; rows]).unwrap();
+    let mut gradient = device.buffer(host.len()).unwrap();
+    flow.backward(&device, &parameters, &mut work, &mut gradient).unwrap();
+    device.read(&gradient, &mut host).unwrap();
     for tensor in flow.tensors() {
         close(&host[tensor.range()], &peer_tensor(tensor, &case["gradients"]), &tensor.name);
     }
     let expected = numbers(&case["gradient_z"]);
     let mut found = expected.clone();
-    work.read_z_gradient(&engine, &mut found).unwrap();
+    work.read_z_gradient(&device, &mut found).unwrap();
     close(&found, &expected, "dz");
 }
 

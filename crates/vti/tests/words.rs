@@ -2,9 +2,10 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use vti::engine::{CpuEngine, Engine, Real, ShortSlice};
+use vti::device::{Cpu, Device, ShortSlice};
 use vti::models::{DigitInput, WordError, WordNet, WordNetSettings, WordPasses};
 use vti::random::{Purpose, Stream};
+use vti::simd::Real;
 use vti::space::{ModelSpace, Restricted};
 
 /// A network with random weights everywhere its masks allow.
@@ -36,25 +37,25 @@ fn draw<T: Real>(
     threads: usize,
 ) -> (Vec<u16>, Vec<T>, Vec<T>)
 where
-    CpuEngine<T>: Engine<Real = T>,
+    Cpu<T>: Device<Real = T>,
 {
-    let engine = CpuEngine::<T>::new(threads).unwrap();
-    let mut buffer = engine.buffer(parameters.len());
-    engine.write(parameters, &mut buffer);
-    let mut work = words.workspace(&engine, rows, WordPasses::Evaluation);
+    let device = Cpu::<T>::new(threads).unwrap();
+    let mut buffer = device.buffer(parameters.len()).unwrap();
+    device.write(parameters, &mut buffer).unwrap();
+    let mut work = words.workspace(&device, rows, WordPasses::Evaluation).unwrap();
     let mut stream = Stream::new(8, Purpose::Models, 0, 0);
     let uniforms: Vec<T> = (0..rows * arities.len()).map(|_| T::from_f64(stream.uniform())).collect();
-    work.write_uniforms(&engine, &uniforms).unwrap();
+    work.write_uniforms(&device, &uniforms).unwrap();
     if incremental {
-        words.sample(&engine, &buffer, &mut work, None).unwrap();
+        words.sample(&device, &buffer, &mut work, None).unwrap();
     } else {
-        words.sample_by_full_passes(&engine, &buffer, &mut work, None).unwrap();
+        words.sample_by_full_passes(&device, &buffer, &mut work, None).unwrap();
     }
     let logits: usize = arities.iter().map(|&a| if a == 2 { 1 } else { usize::from(a) }).sum();
     let (mut drawn, mut log_prob) = (vec![0; rows * arities.len()], vec![T::ZERO; rows]);
     let mut found = vec![T::ZERO; rows * logits];
-    work.read_words(&engine, &mut drawn, &mut log_prob).unwrap();
-    work.read_logits(&engine, &mut found).unwrap();
+    work.read_words(&device, &mut drawn, &mut log_prob).unwrap();
+    work.read_logits(&device, &mut found).unwrap();
     (drawn, log_prob, found)
 }
 
@@ -66,7 +67,7 @@ fn bits<T: Real>(values: &[T]) -> Vec<u64> {
 fn incremental_sampling_is_bit_identical_to_full_passes() {
     fn law<T: Real>()
     where
-        CpuEngine<T>: Engine<Real = T>,
+        Cpu<T>: Device<Real = T>,
     {
         let bits54 = vec![2; 54];
         // A DAG of 6 nodes: Lehmer digits, then edge bits.
@@ -119,16 +120,16 @@ fn evaluate(
     weights: &[f64],
     threads: usize,
 ) -> (Vec<f64>, Vec<f64>) {
-    let engine = CpuEngine::<f64>::new(threads).unwrap();
-    let (mut buffer, mut gradient) = (engine.buffer(parameters.len()), engine.buffer(parameters.len()));
-    engine.write(parameters, &mut buffer);
-    let mut work = words.workspace(&engine, weights.len(), WordPasses::Training);
-    work.write_words(&engine, known).unwrap();
-    words.log_prob(&engine, &buffer, &mut work, rules).unwrap();
+    let device = Cpu::<f64>::new(threads).unwrap();
+    let (mut buffer, mut gradient) = (device.buffer(parameters.len()).unwrap(), device.buffer(parameters.len()).unwrap());
+    device.write(parameters, &mut buffer).unwrap();
+    let mut work = words.workspace(&device, weights.len(), WordPasses::Training).unwrap();
+    work.write_words(&device, known).unwrap();
+    words.log_prob(&device, &buffer, &mut work, rules).unwrap();
     let (mut log_prob, mut found) = (vec![0.0; weights.len()], vec![0.0; parameters.len()]);
-    work.read_log_prob(&engine, &mut log_prob).unwrap();
-    words.backward(&engine, &buffer, &mut work, weights, &mut gradient).unwrap();
-    engine.read(&gradient, &mut found);
+    work.read_log_prob(&device, &mut log_prob).unwrap();
+    words.backward(&device, &buffer, &mut work, weights, &mut gradient).unwrap();
+    device.read(&gradient, &mut found).unwrap();
     (log_prob, found)
 }
 
@@ -208,19 +209,19 @@ fn forbidden_words_have_probability_zero_and_never_appear() {
         total += log_prob.exp();
     }
     assert!((total - 1.0).abs() < 1e-12, "{total}");
-    let engine = CpuEngine::<f32>::single();
-    let mut buffer = engine.buffer(parameters.len());
-    engine.write(&parameters.iter().map(|&x| x as f32).collect::<Vec<_>>(), &mut buffer);
+    let device = Cpu::<f32>::single();
+    let mut buffer = device.buffer(parameters.len()).unwrap();
+    device.write(&parameters.iter().map(|&x| x as f32).collect::<Vec<_>>(), &mut buffer).unwrap();
     let rows = 3000;
-    let mut work = words.workspace(&engine, rows, WordPasses::Evaluation);
+    let mut work = words.workspace(&device, rows, WordPasses::Evaluation).unwrap();
     let mut stream = Stream::new(5, Purpose::Models, 0, 0);
     // With the extremes of the unit interval among the uniform numbers.
     let extremes = [0.0, 1.0 - f32::EPSILON, 0.5];
     let mut uniform = |i: usize| if i < 1500 { extremes[i * i % 3] } else { stream.uniform() as f32 * 0.999_999 };
-    work.write_uniforms(&engine, &(0..rows * 5).map(&mut uniform).collect::<Vec<_>>()).unwrap();
-    words.sample(&engine, &buffer, &mut work, Some(&space)).unwrap();
+    work.write_uniforms(&device, &(0..rows * 5).map(&mut uniform).collect::<Vec<_>>()).unwrap();
+    words.sample(&device, &buffer, &mut work, Some(&space)).unwrap();
     let (mut drawn, mut log_prob) = (vec![0; rows * 5], vec![0.0; rows]);
-    work.read_words(&engine, &mut drawn, &mut log_prob).unwrap();
+    work.read_words(&device, &mut drawn, &mut log_prob).unwrap();
     assert!(drawn.chunks(5).all(|word| space.is_allowed(word)));
     let distinct: std::collections::HashSet<_> = drawn.chunks(5).collect();
     assert!(distinct.len() > 20);
@@ -264,14 +265,14 @@ fn impossible_words_are_refused() {
     assert_eq!(WordNet::new(&[2, 1], &settings).unwrap_err(), WordError::Arity { variable: 1, arity: 1 });
     let none = WordNetSettings { hidden: 0, ..WordNetSettings::default() };
     assert_eq!(WordNet::new(&[2], &none).unwrap_err(), WordError::NoHidden);
-    let engine = CpuEngine::<f64>::single();
-    let mut work = WordNet::new(&[2, 3], &settings).unwrap().workspace(&engine, 2, WordPasses::Evaluation);
+    let device = Cpu::<f64>::single();
+    let mut work = WordNet::new(&[2, 3], &settings).unwrap().workspace(&device, 2, WordPasses::Evaluation).unwrap();
     let short = WordError::Length(ShortSlice { what: "uniforms", found: 3, expected: 4 });
-    assert_eq!(work.write_uniforms(&engine, &[0.0; 3]).unwrap_err(), short);
-    assert!(work.read_words(&engine, &mut [0; 4], &mut [0.0; 1]).is_err());
-    assert!(work.read_logits(&engine, &mut [0.0; 7]).is_err());
+    assert_eq!(work.write_uniforms(&device, &[0.0; 3]).unwrap_err(), short);
+    assert!(work.read_words(&device, &mut [0; 4], &mut [0.0; 1]).is_err());
+    assert!(work.read_logits(&device, &mut [0.0; 7]).is_err());
     let other = WordNet::new(&[3, 2], &settings).unwrap();
-    assert_eq!(other.sample(&engine, &engine.buffer(other.parameter_count()), &mut work, None), Err(WordError::Other));
-    let mut work = other.workspace(&engine, 2, WordPasses::Evaluation);
-    assert_eq!(other.sample(&engine, &engine.buffer(3), &mut work, None), Err(WordError::Other));
+    assert_eq!(other.sample(&device, &device.buffer(other.parameter_count()).unwrap(), &mut work, None), Err(WordError::Other));
+    let mut work = other.workspace(&device, 2, WordPasses::Evaluation).unwrap();
+    assert_eq!(other.sample(&device, &device.buffer(3).unwrap(), &mut work, None), Err(WordError::Other));
 }

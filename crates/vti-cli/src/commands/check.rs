@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
+use vti::simd::Real;
 
 use crate::conclude::{Chains, RunFacts, conclude, show};
 use crate::failure::Ending;
@@ -66,16 +67,16 @@ struct Again<'a> {
 impl Job for Again<'_> {
     fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
     where
-        CpuEngine<T>: Engine,
+        Cpu<T>: Device,
     {
         let Self { dir, chains, json } = self;
-        let engine = session.engine::<T>()?;
-        let mut posterior = session.posterior(dir, &engine)?;
+        let device = session.device::<T>()?;
+        let mut posterior = session.posterior(dir, &device)?;
         // Several runs have seeds in a row.
         let several = session.config.machine.replicates > 1;
         let replicate = several.then(|| posterior.seed().wrapping_sub(session.config.train.seed) as usize);
         let facts = known_facts(dir, posterior.warnings(), replicate)?;
-        let summary = conclude(&session, dir, &engine, &mut posterior, &facts, chains, Checking::new(false))?;
+        let summary = conclude(&session, dir, &device, &mut posterior, &facts, chains, Checking::new(false))?;
         show(&summary, json)?;
         Ok(Ending::Done)
     }

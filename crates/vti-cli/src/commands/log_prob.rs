@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::posterior::{Point, Posterior};
 use vti::problem::Problem;
+use vti::simd::Real;
 use vti::space::{Model, ModelSpace};
 
 use super::deliver;
@@ -43,11 +44,11 @@ struct Densities<'a> {
 impl Job for Densities<'_> {
     fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
     where
-        CpuEngine<T>: Engine,
+        Cpu<T>: Device,
     {
         let Self { dir, args } = self;
-        let engine = session.engine::<T>()?;
-        let mut posterior = session.posterior(dir, &engine)?;
+        let device = session.device::<T>()?;
+        let mut posterior = session.posterior(dir, &device)?;
         let source = Source::read(&args.points)?;
         let (raw, words) = (source.parse()?, source.texts("word")?);
         let points = points(&raw, words.as_deref(), &session.question, &posterior)?;
@@ -106,11 +107,11 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
     }
 }
 
-fn points<Q: Question, E: Engine>(
+fn points<Q: Question, D: Device>(
     raw: &Raw,
     words: Option<&[String]>,
     question: &Q,
-    posterior: &Posterior<'_, Q::Problem, E>,
+    posterior: &Posterior<'_, Q::Problem, D>,
 ) -> Result<Vec<Place>> {
     let units = question.units();
     let columns = units.names.iter().map(|name| column(raw, name)).collect::<Result<Vec<_>, _>>()?;

@@ -113,7 +113,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
         }
         if signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let found = rjmcmc(&session.question.selection, &session.engine::<f64>()?, &settings, &mut observe);
+    let found = rjmcmc(&session.question.selection, &session.device::<f64>()?, &settings, &mut observe);
     if bar {
         print::redraw("");
     }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
+use vti::simd::Real;
 
 use super::deliver;
 use crate::config::VERSION;
@@ -44,11 +45,11 @@ struct Sampling<'a> {
 impl Job for Sampling<'_> {
     fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
     where
-        CpuEngine<T>: Engine,
+        Cpu<T>: Device,
     {
         let Self { dir, args } = self;
-        let engine = session.engine::<T>()?;
-        let mut posterior = session.posterior(dir, &engine)?;
+        let device = session.device::<T>()?;
+        let mut posterior = session.posterior(dir, &device)?;
         let draws = posterior.draw_with_target(args.n as usize, args.batch)?;
         let weights: Vec<f64> = draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q).collect();
         let samples = Samples::new(&posterior, &session.question.units(), &draws, &weights, 1);

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 
 /// An experiment that is going on.
 pub(super) struct Session<'a> {
-    pub(super) engine: CpuEngine<f32>,
+    pub(super) device: Cpu<f32>,
     talk: &'a dyn Fn(&str),
     start: Instant,
     fits: usize,
@@ -19,11 +19,11 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     /// An experiment of `fits` fits of which `before` are done.
     pub(super) fn new(threads: usize, fits: usize, before: usize, talk: &'a dyn Fn(&str)) -> Result<Self> {
-        let engine = CpuEngine::new(self::threads(threads))?;
+        let device = Cpu::new(self::threads(threads))?;
         if before > 0 {
             talk(&format!("{before} of {fits} fits were finished before"));
         }
-        Ok(Self { engine, talk, start: Instant::now(), fits, done: before, before })
+        Ok(Self { device, talk, start: Instant::now(), fits, done: before, before })
     }
 
     /// Says something.

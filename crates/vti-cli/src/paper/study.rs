@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::baseline::{Chains, Pseudo, RjmcmcSettings, rjmcmc};
 use vti::check::{Check, CheckSettings, check};
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind, FrameSettings};
 use vti::models::ModelsSettings;
 use vti::posterior::{Point, Posterior};
@@ -99,7 +99,7 @@ impl Study {
     }
 
     /// Reversible jump chains.
-    pub(super) fn reference(&self, engine: &CpuEngine<f32>, settings: &ReferenceSettings) -> Result<Chains> {
+    pub(super) fn reference(&self, device: &Cpu<f32>, settings: &ReferenceSettings) -> Result<Chains> {
         let ReferenceSettings { chains, sweeps, burn_in, thin, flips, swaps, steps, leading, pseudo_prior } = *settings;
         let pseudo = match pseudo_prior {
             PseudoPrior::Prior => Pseudo::of_selection(&self.selection),
@@ -118,17 +118,17 @@ impl Study {
             pseudo,
             ..RjmcmcSettings::default()
         };
-        Ok(rjmcmc(&self.selection, engine, &settings, &mut |_| ControlFlow::Continue(()))?)
+        Ok(rjmcmc(&self.selection, device, &settings, &mut |_| ControlFlow::Continue(()))?)
     }
 
     /// Trains a family that starts from unit scale, as the paper's do.
     pub(super) fn fit<'a>(
         &'a self,
-        engine: &'a CpuEngine<f32>,
+        device: &'a Cpu<f32>,
         flow: &FlowKind,
         models: &ModelsSettings,
         train: &TrainSettings,
-    ) -> Result<Fit<'a, Selection, CpuEngine<f32>>> {
+    ) -> Result<Fit<'a, Selection, Cpu<f32>>> {
         let family = FamilySettings {
             flow: flow.clone(),
             models: models.clone(),
@@ -136,12 +136,12 @@ impl Study {
             ..FamilySettings::default()
         };
         let train = TrainSettings { seed: self.seed, ..train.clone() };
-        Ok(Trainer::new(&self.selection, engine, &family, &train)?.run(&mut Silent)?)
+        Ok(Trainer::new(&self.selection, device, &family, &train)?.run(&mut Silent)?)
     }
 }
 
 /// A check of a fit, or nothing where no draw has weight.
-pub(super) fn checked(posterior: &mut Posterior<'_, Selection, CpuEngine<f32>>, draws: usize) -> Option<Check> {
+pub(super) fn checked(posterior: &mut Posterior<'_, Selection, Cpu<f32>>, draws: usize) -> Option<Check> {
     check(posterior, &CheckSettings { draws, ..CheckSettings::default() }).ok()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use vti::engine::Engine;
+use vti::device::Device;
 use vti::graph::Graph;
 use vti::problem::Problem;
 use vti::problem::dag::{Dag, DagError, DagSettings, Enumeration, LinearEvidence, Noise, RulesError, Sem, enumerate};
@@ -142,7 +142,7 @@ impl Question for Causal {
         0.5 * (self.dag.space().max_dim() / self.nodes.table.names.len()) as f64
     }
 
-    fn exact<E: Engine>(&self, _: &E) -> Option<Result<Exact>> {
+    fn exact<D: Device>(&self, _: &D) -> Option<Result<Exact>> {
         let DagSettings { sem, noise, .. } = self.dag.settings();
         let possible = matches!((sem, noise), (Sem::Linear {}, Noise::Known { .. }));
         let few = self.nodes.table.names.len() <= MOST_EXACT;

@@ -4,8 +4,9 @@ mod dag;
 mod select;
 
 use anyhow::Result;
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::problem::Problem;
+use vti::simd::Real;
 use vti::space::Model;
 
 pub(crate) use dag::{Causal, pairs};
@@ -63,7 +64,7 @@ pub(crate) trait Question: Sized + Send + Sync {
     fn usual_dim(&self) -> f64;
 
     /// The exact answer where it is cheap.
-    fn exact<E: Engine>(&self, engine: &E) -> Option<Result<Exact>>;
+    fn exact<D: Device>(&self, device: &D) -> Option<Result<Exact>>;
 
     /// What a summary says about the data.
     fn data(&self, config: &Config) -> DataSummary;
@@ -94,7 +95,7 @@ impl Exact {
 pub(crate) trait Job {
     fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
     where
-        CpuEngine<T>: Engine;
+        Cpu<T>: Device;
 }
 
 /// Reads the data that a configuration names and does the job.

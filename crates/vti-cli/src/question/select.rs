@@ -1,7 +1,7 @@
 //! Which covariates matter for a response?
 
 use anyhow::Result;
-use vti::engine::Engine;
+use vti::device::Device;
 use vti::problem::Problem;
 use vti::problem::selection::{Enumeration, EnumerationLimits, Selection, Standardise, enumerate};
 use vti::space::{Model, ModelSpace};
@@ -90,9 +90,9 @@ impl Question for Select {
         self.selection.space().max_dim() as f64 - 0.5 * optional as f64
     }
 
-    fn exact<E: Engine>(&self, engine: &E) -> Option<Result<Exact>> {
+    fn exact<D: Device>(&self, device: &D) -> Option<Result<Exact>> {
         Enumeration::affordable(&self.selection)?;
-        let found = enumerate(&self.selection, engine, &EnumerationLimits::default());
+        let found = enumerate(&self.selection, device, &EnumerationLimits::default());
         Some(found.map(Exact::from).map_err(Into::into))
     }
 

@@ -32,7 +32,7 @@ fn wrong_usage_is_answered_with_a_hint_and_code_2() {
         (vec!["select", "x.csv", "--response", "y", "--model-prior", "bernoulli"], "bernoulli:P"),
         (vec!["select", "x.csv", "--response", "y", "--time-limit", "5 parsecs"], "not a unit of time"),
         (vec!["select", "x.csv", "--response", "y", "--force", "--resume"], "cannot be used with"),
-        (vec!["demo", "--device", "cuda"], "this build has no CUDA engine"),
+        (vec!["demo", "--device", "cuda"], "this build has no CUDA device"),
         (vec!["demo", "--device", "tpu"], "there is no such device"),
         (vec!["demo", "--set", "steps=3"], "the key needs a section"),
         (vec!["demo", "--set", "train.stepz=3"], "did you mean steps?"),

@@ -8,8 +8,8 @@ use super::tuning::{Moments, Tuning};
 use crate::posterior::Draws;
 use crate::problem::{FreeRows, Problem};
 use crate::random::{Purpose, Stream};
-use crate::space::ModelSpace;
 use crate::triangular::solve_transposed;
+use crate::workers::Workers;
 
 /// Where a chain is.
 pub(super) struct Walker {
@@ -50,21 +50,21 @@ enum Move {
 }
 
 /// A few chains.
-pub(super) struct Lane<'p, P: Problem> {
-    pub(super) problem: &'p P,
+pub(super) struct Lane<'p> {
+    pub(super) problem: &'p dyn Problem,
     settings: &'p RjmcmcSettings,
     /// The number of the first chain.
     pub(super) first: usize,
     pub(super) walkers: Vec<Walker>,
-    pub(super) rows: FreeRows<'p, P>,
+    pub(super) rows: FreeRows<'p>,
     proposals: Vec<Proposal>,
     pub(super) moments: Moments,
     acceptance: Acceptance,
     pub(super) error: Option<RjmcmcError>,
 }
 
-impl<'p, P: Problem> Lane<'p, P> {
-    pub(super) fn new(problem: &'p P, settings: &'p RjmcmcSettings, chains: Range<usize>) -> Self {
+impl<'p> Lane<'p> {
+    pub(super) fn new(problem: &'p dyn Problem, settings: &'p RjmcmcSettings, chains: Range<usize>) -> Self {
         let space = problem.space();
         let (width, dim) = (space.arities().len(), space.max_dim());
         let rows = FreeRows::new(problem, chains.len());
@@ -141,7 +141,7 @@ impl<'p, P: Problem> Lane<'p, P> {
             let proposal = propose(self, chain, tuning);
             self.proposals[chain] = proposal;
         }
-        if let Err(error) = self.rows.evaluate() {
+        if let Err(error) = self.rows.evaluate(&Workers::SINGLE) {
             self.error = Some(error.into());
             return;
         }
@@ -272,7 +272,7 @@ impl<'p, P: Problem> Lane<'p, P> {
 
 impl Walker {
     /// Goes to a row that was evaluated.
-    pub(super) fn take<P: Problem>(&mut self, rows: &FreeRows<'_, P>, row: usize, learn: bool) {
+    pub(super) fn take(&mut self, rows: &FreeRows<'_>, row: usize, learn: bool) {
         let active = rows.active(row);
         if active != self.active {
             self.active.clear();
@@ -289,7 +289,7 @@ impl Walker {
         }
     }
 
-    fn keep<P: Problem>(&mut self, problem: &P) {
+    fn keep(&mut self, problem: &dyn Problem) {
         let kept = &mut self.kept;
         kept.words.extend_from_slice(&self.word);
         let start = kept.theta.len();

@@ -16,7 +16,7 @@
 //! ```
 //! use std::ops::ControlFlow;
 //! use vti::baseline::{RjmcmcSettings, rjmcmc};
-//! use vti::engine::CpuEngine;
+//! use vti::device::Cpu;
 //! use vti::problem;
 //! use vti::space::Subsets;
 //!
@@ -30,7 +30,7 @@
 //!     log_density
 //! });
 //! let settings = RjmcmcSettings { chains: 8, sweeps: 4000, burn_in: 500, thin: 4, ..RjmcmcSettings::default() };
-//! let chains = rjmcmc(&problem, &CpuEngine::<f64>::single(), &settings, &mut |_| ControlFlow::Continue(()))?;
+//! let chains = rjmcmc(&problem, &Cpu::<f64>::single(), &settings, &mut |_| ControlFlow::Continue(()))?;
 //! let inclusion = chains.inclusion[0].probability;
 //! let e = std::f64::consts::E;
 //! assert!((inclusion.value - e / (1.0 + e)).abs() < 4.0 * inclusion.se);
@@ -50,9 +50,8 @@ pub use settings::{Pseudo, RjmcmcError, RjmcmcSettings};
 
 use self::lane::Lane;
 use self::tuning::{Moments, Tuning};
-use crate::engine::Engine;
 use crate::problem::Problem;
-use crate::space::ModelSpace;
+use crate::workers::Workers;
 
 /// Chains that share a batch of the problem's density: a fixed number, so that results do not depend on threads.
 const LANE: usize = 4;
@@ -82,9 +81,9 @@ pub struct Progress {
 ///
 /// Each chain has random numbers of its own, and what chains tell each other (the pseudo-prior and steps, during burn-in) is
 /// summed in a fixed order: the same seed gives the same answer for any number of threads.
-pub fn rjmcmc<P: Problem, E: Engine>(
-    problem: &P,
-    engine: &E,
+pub fn rjmcmc(
+    problem: &dyn Problem,
+    workers: &Workers,
     settings: &RjmcmcSettings,
     observe: &mut impl FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Chains, RjmcmcError> {
@@ -92,29 +91,29 @@ pub fn rjmcmc<P: Problem, E: Engine>(
     let lanes = settings.chains.div_ceil(LANE);
     let chains_of = |lane: usize| lane * LANE..((lane + 1) * LANE).min(settings.chains);
     let lanes = (0..lanes).map(|lane| Lane::new(problem, settings, chains_of(lane))).collect();
-    let mut run = Run { engine, settings, tuning: Tuning::new(problem.space().max_dim(), &settings.pseudo), lanes };
+    let mut run = Run { workers, settings, tuning: Tuning::new(problem.space().max_dim(), &settings.pseudo), lanes };
     run.start()?;
     if run.burn_in(observe)?.is_break() {
         return Err(RjmcmcError::Stopped);
     }
     run.sample(observe)?;
-    Chains::new(problem, engine, settings, run.lanes).ok_or(RjmcmcError::Stopped)
+    Chains::new(problem, workers, settings, run.lanes).ok_or(RjmcmcError::Stopped)
 }
 
 /// Chains on their way.
-struct Run<'a, P: Problem, E: Engine> {
-    engine: &'a E,
+struct Run<'a> {
+    workers: &'a Workers,
     settings: &'a RjmcmcSettings,
     tuning: Tuning,
-    lanes: Vec<Lane<'a, P>>,
+    lanes: Vec<Lane<'a>>,
 }
 
-impl<P: Problem, E: Engine> Run<'_, P, E> {
+impl Run<'_> {
     /// Puts every chain somewhere, and learns from there what a first step should look like.
     fn start(&mut self) -> Result<(), RjmcmcError> {
-        let Self { engine, tuning, lanes, .. } = self;
+        let Self { workers, tuning, lanes, .. } = self;
         let shared: &Tuning = tuning;
-        engine.for_each_lane(lanes, |_, lane| lane.start(shared));
+        workers.for_each(lanes, |_, lane| lane.start(shared));
         self.collect(true)
     }
 
@@ -173,9 +172,9 @@ impl<P: Problem, E: Engine> Run<'_, P, E> {
 
     /// Some sweeps of all chains.
     fn sweep(&mut self, count: usize, burning_in: bool) -> Result<(), RjmcmcError> {
-        let Self { engine, settings, tuning, lanes } = self;
+        let Self { workers, settings, tuning, lanes } = self;
         let shared: &Tuning = tuning;
-        engine.for_each_lane(lanes, |_, lane| {
+        workers.for_each(lanes, |_, lane| {
             for sweep in 1..=count {
                 lane.sweep(shared, burning_in);
                 if !burning_in && sweep.is_multiple_of(settings.thin) {

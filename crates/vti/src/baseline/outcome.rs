@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::lane::Lane;
 use super::settings::RjmcmcSettings;
 use crate::check::{Verdict, VerdictKind};
-use crate::engine::Engine;
 use crate::posterior::Draws;
 use crate::problem::Problem;
 use crate::space::{Model, ModelSpace};
 use crate::stats::{Diagnosis, Estimate, share_error};
+use crate::workers::Workers;
 
 /// How many moves of a kind were accepted, of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -125,11 +125,11 @@ const FEW_JUMPS: f64 = 1e-3;
 
 impl Chains {
     /// Sums up; nothing if there are too few states for diagnostics.
-    pub(super) fn new<P: Problem, E: Engine>(
-        problem: &P,
-        engine: &E,
+    pub(super) fn new(
+        problem: &dyn Problem,
+        workers: &Workers,
         settings: &RjmcmcSettings,
-        lanes: Vec<Lane<'_, P>>,
+        lanes: Vec<Lane<'_>>,
     ) -> Option<Self> {
         let mut acceptance = Acceptance::default();
         lanes.iter().for_each(|lane| acceptance.join(lane.acceptance()));
@@ -142,8 +142,8 @@ impl Chains {
         let visits = Visits::new(problem.space(), &draws, kept);
         let mut diagnosis = Diagnosis::new(draws.len());
         diagnosis.add(&draws.log_target.chunks_exact(kept).collect::<Vec<_>>());
-        let inclusion = visits.inclusion(engine, &mut diagnosis);
-        let models = visits.models(problem.space(), engine, settings.leading, &mut diagnosis);
+        let inclusion = visits.inclusion(workers, &mut diagnosis);
+        let models = visits.models(problem.space(), workers, settings.leading, &mut diagnosis);
         let Diagnosis { rhat, effective } = diagnosis;
         let warnings = warnings(settings, &acceptance, &visits);
         let verdict = verdict(settings, rhat, effective, &warnings);
@@ -179,7 +179,7 @@ struct Indicator {
 }
 
 impl<'a> Visits<'a> {
-    fn new(space: &impl ModelSpace, draws: &'a Draws, kept: usize) -> Self {
+    fn new(space: &dyn ModelSpace, draws: &'a Draws, kept: usize) -> Self {
         let mut numbers: HashMap<Model, u32> = HashMap::new();
         let (mut models, mut counts, mut trace) = (Vec::new(), Vec::new(), Vec::with_capacity(draws.len()));
         let mut word = vec![0; draws.width];
@@ -200,14 +200,14 @@ impl<'a> Visits<'a> {
     }
 
     /// Diagnoses several indicators side by side; `is` says whether indicator i is 1 at a state.
-    fn indicators<E: Engine>(
+    fn indicators(
         &self,
-        engine: &E,
+        workers: &Workers,
         count: usize,
         is: impl Fn(usize, usize) -> bool + Sync + Send,
     ) -> Vec<Indicator> {
         let mut found: Vec<Indicator> = (0..count).map(|_| Indicator { share: 0.0, diagnosis: None }).collect();
-        engine.for_each_lane(&mut found, |i, indicator| {
+        workers.for_each(&mut found, |i, indicator| {
             let values: Vec<f64> = (0..self.draws.len()).map(|row| f64::from(u8::from(is(i, row)))).collect();
             indicator.share = values.iter().sum::<f64>() / values.len() as f64;
             let mut diagnosis = Diagnosis::new(values.len());
@@ -217,8 +217,8 @@ impl<'a> Visits<'a> {
         found
     }
 
-    fn inclusion<E: Engine>(&self, engine: &E, worst: &mut Diagnosis) -> Vec<Inclusion> {
-        let found = self.indicators(engine, self.draws.width, |bit, row| self.draws.word(row)[bit] == 1);
+    fn inclusion(&self, workers: &Workers, worst: &mut Diagnosis) -> Vec<Inclusion> {
+        let found = self.indicators(workers, self.draws.width, |bit, row| self.draws.word(row)[bit] == 1);
         found.iter().for_each(|indicator| indicator.count_in(worst));
         let inclusion = |indicator: &Indicator| Inclusion {
             probability: indicator.estimate(worst.effective),
@@ -230,17 +230,17 @@ impl<'a> Visits<'a> {
 
     /// Probabilities of all models that were visited. Leading models have standard errors of their own indicator; the others
     /// the smallest effective sample size of all.
-    fn models<E: Engine>(
+    fn models(
         &self,
-        space: &impl ModelSpace,
-        engine: &E,
+        space: &dyn ModelSpace,
+        workers: &Workers,
         leading: usize,
         worst: &mut Diagnosis,
     ) -> Vec<ModelShare> {
         let mut order: Vec<usize> = (0..self.models.len()).collect();
         order.sort_by(|&a, &b| self.counts[b].cmp(&self.counts[a]).then_with(|| self.models[a].cmp(&self.models[b])));
         let found =
-            self.indicators(engine, leading.min(order.len()), |place, row| self.trace[row] as usize == order[place]);
+            self.indicators(workers, leading.min(order.len()), |place, row| self.trace[row] as usize == order[place]);
         found.iter().for_each(|indicator| indicator.count_in(worst));
         let share = |(place, &model): (usize, &usize)| {
             let value = self.counts[model] as f64 / self.draws.len() as f64;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::optimise::SettingError;
+use crate::problem::BatchError;
 use crate::problem::selection::{CoefficientPrior, Selection};
-use crate::problem::{BatchError, Problem};
 use crate::space::ModelSpace;
 
 /// How coordinates are distributed that a model does not use, and hence how those are drawn that a jump takes in.
@@ -106,7 +106,7 @@ impl Default for RjmcmcSettings {
 
 impl RjmcmcSettings {
     /// Refuses settings that make no sense, and spaces whose words are not bits.
-    pub fn check(&self, space: &impl ModelSpace) -> Result<(), RjmcmcError> {
+    pub fn check(&self, space: &dyn ModelSpace) -> Result<(), RjmcmcError> {
         let at_least =
             |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
         at_least("chains", self.chains, 1, "at least 1")?;

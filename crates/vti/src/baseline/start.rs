@@ -6,8 +6,8 @@ use super::tuning::Tuning;
 use crate::optimise::{climb, curvature};
 use crate::problem::{BatchError, FreeRows, Problem};
 use crate::random::Stream;
-use crate::space::ModelSpace;
 use crate::triangular::{cholesky, lower_half, solve_transposed};
+use crate::workers::Workers;
 
 /// How often a chain looks for a place to start from.
 const ATTEMPTS: usize = 20;
@@ -20,7 +20,7 @@ const SPREAD: f64 = 2.0;
 /// A start says as much about the posterior as so many states of a chain.
 const WORTH: f64 = 10.0;
 
-impl<P: Problem> Lane<'_, P> {
+impl Lane<'_> {
     /// Finds a place for each chain.
     pub(super) fn start(&mut self, tuning: &Tuning) {
         let problem = self.problem;
@@ -41,7 +41,7 @@ impl<P: Problem> Lane<'_, P> {
     }
 
     /// Draws a model, climbs from a draw of the pseudo-prior, and goes some way from the peak.
-    fn try_start(&mut self, number: usize, one: &mut FreeRows<'_, P>, tuning: &Tuning) -> Result<bool, BatchError> {
+    fn try_start(&mut self, number: usize, one: &mut FreeRows<'_>, tuning: &Tuning) -> Result<bool, BatchError> {
         let walker = &mut self.walkers[number];
         draw_model(self.problem, &mut walker.stream, one.row(0).word);
         one.mark_active(0);
@@ -64,7 +64,7 @@ impl<P: Problem> Lane<'_, P> {
         }
         for point in [around, peak.point] {
             one.row(0).free[..point.len()].copy_from_slice(&point);
-            one.evaluate()?;
+            one.evaluate(&Workers::SINGLE)?;
             let log_target = log_prior + one.log_density(0);
             if log_target.is_finite() {
                 (walker.log_prior, walker.log_target) = (log_prior, log_target);
@@ -78,14 +78,9 @@ impl<P: Problem> Lane<'_, P> {
 }
 
 /// The density at a point of the model that is in the row.
-fn evaluate<P: Problem>(
-    one: &mut FreeRows<'_, P>,
-    point: &[f64],
-    gradient: &mut [f64],
-    failure: &mut Option<BatchError>,
-) -> f64 {
+fn evaluate(one: &mut FreeRows<'_>, point: &[f64], gradient: &mut [f64], failure: &mut Option<BatchError>) -> f64 {
     one.row(0).free[..point.len()].copy_from_slice(point);
-    if let Err(error) = one.evaluate() {
+    if let Err(error) = one.evaluate(&Workers::SINGLE) {
         *failure = Some(error);
         return f64::NAN;
     }
@@ -94,7 +89,7 @@ fn evaluate<P: Problem>(
 }
 
 /// A model from the prior, very nearly: symbols drawn one by one, then Metropolis flips of bits.
-fn draw_model<P: Problem>(problem: &P, stream: &mut Stream, word: &mut [u16]) {
+fn draw_model(problem: &dyn Problem, stream: &mut Stream, word: &mut [u16]) {
     let space = problem.space();
     let mut allowed = [true; 2];
     for position in 0..word.len() {

@@ -8,13 +8,13 @@
 
 use super::CheckError;
 use super::refine::LocalMove;
-use crate::engine::{Engine, Real};
+use crate::device::Device;
 use crate::family::{FamilyError, Pass};
 use crate::flow::Passes;
 use crate::models::Draw;
 use crate::posterior::{Draws, Posterior};
-use crate::problem::Problem;
 use crate::random::{Purpose, Stream};
+use crate::simd::Real;
 
 /// How often chains look for a place to start from.
 const ATTEMPTS: u64 = 50;
@@ -23,9 +23,9 @@ const ATTEMPTS: u64 = 50;
 const PARTS: u64 = 4;
 
 /// All chains.
-pub(super) struct Chains<'p, 'a, P: Problem, E: Engine> {
-    posterior: &'p mut Posterior<'a, P, E>,
-    pass: Pass<E>,
+pub(super) struct Chains<'p, D: Device> {
+    posterior: &'p Posterior<D>,
+    pass: Pass<D>,
     count: usize,
     width: usize,
     stride: usize,
@@ -46,14 +46,14 @@ pub(super) struct Chains<'p, 'a, P: Problem, E: Engine> {
     local: LocalMove,
     /// Logarithm of the local step.
     log_step: f64,
-    buffers: Gradients<E>,
+    buffers: Gradients<D>,
 }
 
 /// For gradients with respect to z.
-struct Gradients<E: Engine> {
-    theta: Vec<E::Real>,
-    z: Vec<E::Real>,
-    parameters: E::Buffer,
+struct Gradients<D: Device> {
+    theta: Vec<D::Real>,
+    z: Vec<D::Real>,
+    parameters: D::Buffer,
 }
 
 /// How many moves were accepted, of how many.
@@ -79,18 +79,14 @@ impl Accepted {
     }
 }
 
-impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
+impl<'p, D: Device> Chains<'p, D> {
     /// Chains that start with draws from q.
-    pub(super) fn new(
-        posterior: &'p mut Posterior<'a, P, E>,
-        count: usize,
-        local: LocalMove,
-    ) -> Result<Self, CheckError> {
+    pub(super) fn new(posterior: &'p Posterior<D>, count: usize, local: LocalMove) -> Result<Self, CheckError> {
         let family = &posterior.family;
         let (width, stride) = (family.space().arities().len(), family.space().max_dim());
         let passes = if local == LocalMove::Langevin { Passes::Training } else { Passes::Evaluation };
-        let pass = family.pass(count, passes);
-        let parameters = family.engine.buffer(family.flow.parameter_count());
+        let pass = family.pass(count, passes)?;
+        let parameters = family.device.buffer(family.flow.parameter_count())?;
         let mut chains = Self {
             pass,
             count,
@@ -109,8 +105,8 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
             local,
             log_step: 0.0,
             buffers: Gradients {
-                theta: vec![E::Real::ZERO; count * stride],
-                z: vec![E::Real::ZERO; count * stride],
+                theta: vec![D::Real::ZERO; count * stride],
+                z: vec![D::Real::ZERO; count * stride],
                 parameters,
             },
             posterior,
@@ -151,7 +147,7 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
     /// The independence move of all chains.
     pub(super) fn jump(&mut self, iteration: u64) -> Result<Accepted, FamilyError> {
         let (models, reference, decide) = (self.draw(iteration, 0), self.draw(iteration, 1), self.draw(iteration, 2));
-        self.posterior.family.draw_models(models, &mut self.pass, self.count);
+        self.posterior.family.draw_models(models, &mut self.pass, self.count)?;
         self.pass.plan(&self.posterior.family, |_| false)?;
         self.pass.draw_z(reference);
         self.evaluate()?;
@@ -186,7 +182,7 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
             let places: Vec<usize> = self.pass.places(chain).collect();
             for (i, place) in self.place(chain).zip(places) {
                 let proposal = self.z[i] + self.pull(i, step) + step * stream.normal();
-                self.pass.z[place] = E::Real::from_f64(proposal);
+                self.pass.z[place] = D::Real::from_f64(proposal);
             }
         }
         self.evaluate()?;
@@ -256,10 +252,10 @@ impl<'p, 'a, P: Problem, E: Engine> Chains<'p, 'a, P, E> {
         if self.local == LocalMove::Langevin {
             for row in 0..pass.rows() {
                 for i in pass.places(row) {
-                    buffers.theta[i] = E::Real::from_f64(pass.gradient[i]);
+                    buffers.theta[i] = D::Real::from_f64(pass.gradient[i]);
                 }
             }
-            pass.backward(family, &buffers.theta, |_| E::Real::ONE, &mut buffers.parameters)?;
+            pass.backward(family, &buffers.theta, |_| D::Real::ONE, &mut buffers.parameters)?;
             pass.z_gradient(family, &mut buffers.z)?;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! What can go wrong with a check.
 
+use crate::device::DeviceError;
 use crate::family::FamilyError;
 use crate::optimise::SettingError;
 use crate::stats::{EstimateError, WeightError};
@@ -20,6 +21,12 @@ pub enum CheckError {
     /// A weight that is infinite or not a number: the target's log density is.
     #[error("a draw has an infinite weight: the target's log density must be finite")]
     Weight,
+}
+
+impl From<DeviceError> for CheckError {
+    fn from(error: DeviceError) -> Self {
+        Self::Family(error.into())
+    }
 }
 
 impl From<EstimateError> for CheckError {

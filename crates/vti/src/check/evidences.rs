@@ -7,12 +7,12 @@ use super::anneal::{self, AnnealSettings};
 use super::factors::{FEWEST, FactorCorrection, most_probable_first};
 use super::importance::Watch;
 use super::line::Line;
-use crate::engine::Engine;
 use crate::models::{ParentProbabilities, ParentScores};
 use crate::problem::Factors;
 use crate::random::{Purpose, Stream};
 use crate::space::Blocks;
 use crate::stats::{self, Estimate};
+use crate::workers::Workers;
 
 /// Repetitions with evidences moved within their errors.
 const REPEATS: u64 = 24;
@@ -59,7 +59,7 @@ impl Evidences {
     /// Factors whose evidence is not known keep their score, moved by as much as one would expect from those that are: a straight
     /// line in the number of parents, of the same node where enough are known of it, with its own error. Without parents there
     /// is next to nothing to integrate over, so these say nothing about others.
-    pub(super) fn new<E: Engine>(engine: &E, scores: &ParentScores, factors: &[FactorCorrection]) -> Self {
+    pub(super) fn new(workers: &Workers, scores: &ParentScores, factors: &[FactorCorrection]) -> Self {
         let mut known: Vec<Vec<(usize, Estimate)>> = vec![Vec::new(); scores.nodes.len()];
         for factor in factors {
             let at = place(scores, factor.block, factor.key);
@@ -88,12 +88,12 @@ impl Evidences {
             }
             errors.push(error);
         }
-        let probabilities = corrected.probabilities(engine);
+        let probabilities = corrected.probabilities(workers);
         Self { scores: corrected, errors, probabilities }
     }
 
     /// How much probabilities move when evidences move within their errors.
-    pub(super) fn spread<E: Engine>(&self, engine: &E, seed: u64) -> Spread {
+    pub(super) fn spread(&self, workers: &Workers, seed: u64) -> Spread {
         let centre = &self.probabilities;
         let repeats = if self.scores.nodes.len() > MANY_NODES { FEW_REPEATS } else { REPEATS };
         let mut squares = vec![0.0; centre.edges.len()];
@@ -106,7 +106,7 @@ impl Evidences {
                 let by = errors.iter().map(|error| error * stream.normal().clamp(-HOPE, HOPE));
                 node.logits.iter_mut().zip(by).for_each(|(logit, by)| *logit += by);
             }
-            let found = moved.probabilities(engine);
+            let found = moved.probabilities(workers);
             let off = found.edges.iter().zip(&centre.edges);
             squares.iter_mut().zip(off).for_each(|(s, (a, b))| *s += (a - b) * (a - b));
             total += (found.log_total - centre.log_total).powi(2);
@@ -174,8 +174,8 @@ pub(super) struct Annealed {
 /// Finds evidences by annealing, of all factors that may matter: at first a few of every node, which say how far bounds are off,
 /// then those that matter if all bounds are so far off, and so on; at last more runs for those whose errors matter most. None
 /// where the problem cannot be seen from its prior.
-pub(super) fn anneal<E: Engine>(
-    engine: &E,
+pub(super) fn anneal(
+    workers: &Workers,
     mut annealing: Annealing<'_>,
     scores: &ParentScores,
     q: &ParentProbabilities,
@@ -198,7 +198,7 @@ pub(super) fn anneal<E: Engine>(
         let certain = weighed.iter().filter(|(factor, _)| is_certain(factor)).map(|(_, &weighed)| weighed.clone());
         let mut factors: Vec<FactorCorrection> = annealed.chain(certain).collect();
         most_probable_first(&mut factors);
-        let evidences = Evidences::new(engine, scores, &factors);
+        let evidences = Evidences::new(workers, scores, &factors);
         (factors, evidences)
     };
     let mut wanted = first(scores);
@@ -213,7 +213,7 @@ pub(super) fn anneal<E: Engine>(
         if wanted.is_empty() {
             break left_out;
         }
-        annealing.run(engine, &wanted, settings.runs);
+        annealing.run(workers, &wanted, settings.runs);
         let (factors, evidences) = known.insert(join(&annealing.runs));
         if !factors.iter().any(|factor| factor.annealed) {
             return None;
@@ -226,7 +226,7 @@ pub(super) fn anneal<E: Engine>(
         if wanted.is_empty() {
             break;
         }
-        annealing.run(engine, &wanted, SHARPER * settings.runs);
+        annealing.run(workers, &wanted, SHARPER * settings.runs);
         (factors, evidences) = join(&annealing.runs);
     }
     Some(Annealed { factors, evidences, left_out })
@@ -265,7 +265,7 @@ impl<'a> Annealing<'a> {
     }
 
     /// So many more runs for each of these factors.
-    fn run<E: Engine>(&mut self, engine: &E, wanted: &[Key], more: usize) {
+    fn run(&mut self, workers: &Workers, wanted: &[Key], more: usize) {
         let mut mask = vec![false; self.blocks.width()];
         let mut tasks = Vec::with_capacity(wanted.len() * more);
         for &factor in wanted {
@@ -290,7 +290,7 @@ impl<'a> Annealing<'a> {
         let mut done = before;
         for part in tasks.chunks_mut(REPORT) {
             watch(done, total);
-            engine.for_each_lane(part, run);
+            workers.for_each(part, run);
             done += part.len();
         }
         watch(done, total);
@@ -325,13 +325,13 @@ fn first(scores: &ParentScores) -> Vec<Key> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::engine::CpuEngine;
     use crate::graph::nodes_of;
     use crate::models::NodeScores;
     use crate::problem::dag::simulate::{SimulationSettings, simulate};
     use crate::problem::dag::{Dag, DagSettings, LinearEvidence, Noise, Sem, Table, enumerate};
     use crate::problem::{Problem, Topology};
     use crate::space::ModelSpace;
+    use crate::workers::Workers;
 
     /// Three nodes of 12 rows that hang together.
     fn table() -> Table {
@@ -348,14 +348,14 @@ mod tests {
 
     /// Annealed evidences of factors, with 16 runs each.
     fn annealed(dag: &Dag, factors: &[Key]) -> Vec<Estimate> {
-        let engine = CpuEngine::<f32>::new(2).unwrap();
+        let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
         let blocks = dag.space().blocks().unwrap();
         let mut silent = |_, _| {};
         let mut annealing = Annealing::new(dag, blocks, 1, &settings, &mut silent);
-        annealing.run(&engine, factors, 4);
+        annealing.run(&workers, factors, 4);
         // What is added later goes on where the first runs ended.
-        annealing.run(&engine, factors, 12);
+        annealing.run(&workers, factors, 12);
         factors.iter().map(|factor| anneal::join(&annealing.runs[factor]).unwrap()).collect()
     }
 
@@ -439,15 +439,15 @@ mod tests {
             NodeScores { log_prior: vec![0.0; sets.len()], sets, logits }
         });
         let scores = ParentScores { topology: Topology::Orders, nodes: nodes.collect() };
-        let engine = CpuEngine::<f32>::new(2).unwrap();
+        let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
         let mut seen = Vec::new();
         let mut watch = |done, runs| seen.push((done, runs));
         let annealing = Annealing::new(&dag, dag.space().blocks().unwrap(), 1, &settings, &mut watch);
-        let q = scores.probabilities(&engine);
-        let Annealed { factors, evidences, left_out } = anneal(&engine, annealing, &scores, &q, &[]).unwrap();
+        let q = scores.probabilities(&workers);
+        let Annealed { factors, evidences, left_out } = anneal(&workers, annealing, &scores, &q, &[]).unwrap();
         let found = &evidences.probabilities;
-        let spread = evidences.spread(&engine, 1);
+        let spread = evidences.spread(&workers, 1);
         let worst = |edges: &[f64]| edges.iter().zip(&truth).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(worst(&q.edges) > 0.3, "bounds are not far enough off: {}", worst(&q.edges));
         assert!(worst(&found.edges) < 0.05, "{} with errors {:?}", worst(&found.edges), spread.edges);
@@ -462,7 +462,7 @@ mod tests {
         let few = AnnealSettings { most: 12, ..settings };
         let mut silent = |_, _| {};
         let annealing = Annealing::new(&dag, dag.space().blocks().unwrap(), 1, &few, &mut silent);
-        let Annealed { factors, left_out, .. } = anneal(&engine, annealing, &scores, &q, &[]).unwrap();
+        let Annealed { factors, left_out, .. } = anneal(&workers, annealing, &scores, &q, &[]).unwrap();
         assert!(left_out > 0);
         assert_eq!(factors.len(), 12);
     }

@@ -17,11 +17,11 @@ use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
 use super::evidences::{Annealed, Annealing, Evidences, anneal, place};
 use super::importance::{Found, Watch};
 use super::verdict::{Basis, Verdict};
-use crate::engine::Engine;
+use crate::device::Device;
 use crate::graph::Graph;
 use crate::models::{Draw, NodeScores, ParentProbabilities, ParentScores};
 use crate::posterior::{Draws, Posterior};
-use crate::problem::{Problem, Topology};
+use crate::problem::Topology;
 use crate::random::Purpose;
 use crate::space::Model;
 use crate::stats::{self, Estimate, Stratum};
@@ -99,31 +99,31 @@ pub(super) fn khat_of(log_weights: &[f64], khat: Option<f64>) -> Option<f64> {
 }
 
 /// Corrects factor by factor, where q(m) is a product of scores and blocks have weights of their own.
-pub(super) fn correct<P: Problem, E: Engine>(
-    posterior: &mut Posterior<'_, P, E>,
+pub(super) fn correct<D: Device>(
+    posterior: &Posterior<D>,
     draws: &Draws,
     models: &[ModelCorrection],
     settings: &AnnealSettings,
     watch: Watch<'_>,
 ) -> Result<Option<Found>, CheckError> {
     let Some(scores) = posterior.parent_scores().filter(|_| !draws.blocks.keys.is_empty()) else { return Ok(None) };
-    let engine = posterior.family().engine;
-    let q = scores.probabilities(engine);
+    let workers = posterior.family().device.workers();
+    let q = scores.probabilities(workers);
     let weighed = weigh(draws, &scores, &q)?;
     let annealed = match (posterior.problem().factors(), posterior.family().space().blocks()) {
         (Some(problem), Some(blocks)) if settings.runs > 0 && are_uneven(&weighed) => {
             let annealing = Annealing::new(problem, blocks, posterior.seed(), settings, watch);
-            anneal(engine, annealing, &scores, &q, &weighed)
+            anneal(workers, annealing, &scores, &q, &weighed)
         }
         _ => None,
     };
     let Annealed { mut factors, evidences, left_out } = annealed.unwrap_or_else(|| {
-        let evidences = Evidences::new(engine, &scores, &weighed);
+        let evidences = Evidences::new(workers, &scores, &weighed);
         Annealed { factors: weighed, evidences, left_out: 0 }
     });
     let corrected = &evidences.probabilities;
     factors.iter_mut().for_each(|factor| factor.corrected = evidences.probability(factor));
-    let spread = evidences.spread(engine, posterior.seed());
+    let spread = evidences.spread(workers, posterior.seed());
     // log p(m) is a constant and the parts of the nodes.
     let keys = &draws.blocks.keys[..scores.nodes.len()];
     let orders = match scores.topology {
@@ -148,18 +148,14 @@ pub(super) fn correct<P: Problem, E: Engine>(
 }
 
 /// Words drawn from the corrected scores; none where the space has no graphs.
-fn draw_words<P: Problem, E: Engine>(posterior: &Posterior<'_, P, E>, scores: &ParentScores, count: usize) -> Vec<u16> {
+fn draw_words<D: Device>(posterior: &Posterior<D>, scores: &ParentScores, count: usize) -> Vec<u16> {
     let draw = Draw { seed: posterior.seed(), purpose: Purpose::Check, step: u64::MAX - 1 };
     let graphs = posterior.family().space().graphs();
-    graphs.map_or_else(Vec::new, |graphs| scores.draw(posterior.family().engine, graphs, draw, count))
+    graphs.map_or_else(Vec::new, |graphs| scores.draw(posterior.family().device.workers(), graphs, draw, count))
 }
 
 /// Models that draws from q met, and those that only draws from the corrected distribution did.
-fn with_drawn<P: Problem, E: Engine>(
-    posterior: &Posterior<'_, P, E>,
-    models: &[ModelCorrection],
-    words: &[u16],
-) -> Vec<ModelCorrection> {
+fn with_drawn<D: Device>(posterior: &Posterior<D>, models: &[ModelCorrection], words: &[u16]) -> Vec<ModelCorrection> {
     let space = posterior.family().space();
     let mut all = models.to_vec();
     let mut places: HashMap<Model, usize> = models.iter().map(|model| model.model.clone()).zip(0..).collect();
@@ -261,8 +257,8 @@ fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Resul
 }
 
 /// Exact probabilities of the models under q and under the corrected scores.
-fn correct_models<P: Problem, E: Engine>(
-    posterior: &Posterior<'_, P, E>,
+fn correct_models<D: Device>(
+    posterior: &Posterior<D>,
     models: &[ModelCorrection],
     (scores, q): (&ParentScores, &ParentProbabilities),
     (corrected_scores, corrected): (&ParentScores, &ParentProbabilities),

@@ -10,10 +10,9 @@ use super::correction::{Correction, ModelCorrection};
 use super::factors::{self, FactorCheck, khat_of};
 use super::strata::{self, Stratified};
 use super::verdict::Verdict;
-use crate::engine::Engine;
+use crate::device::Device;
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
-use crate::problem::Problem;
 use crate::space::Model;
 use crate::stats::{self, Estimate, EstimateError, Smoothed, Stratum};
 
@@ -120,8 +119,9 @@ pub type Watch<'a> = &'a mut dyn FnMut(usize, usize);
 /// Draws from the posterior and weighs the draws against the problem's density.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use vti::check::{CheckSettings, VerdictKind, check};
-/// use vti::engine::CpuEngine;
+/// use vti::device::Cpu;
 /// use vti::family::FamilySettings;
 /// use vti::problem;
 /// use vti::space::OneOf;
@@ -134,26 +134,23 @@ pub type Watch<'a> = &'a mut dyn FnMut(usize, usize);
 ///     gradient[0] = -theta[0];
 ///     1.0 - 0.5 * theta[0].powi(2) - 0.5 * std::f64::consts::TAU.ln()
 /// });
-/// let engine = CpuEngine::<f64>::new(2)?;
 /// let settings = TrainSettings { steps: 600, batch: 128, ..TrainSettings::default() };
-/// let mut fit = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings)?.run(&mut Silent)?;
-/// let check = check(&mut fit.posterior, &CheckSettings::default())?;
+/// let trainer = Trainer::new(Arc::new(problem), Cpu::<f64>::new(2)?, &FamilySettings::default(), &settings)?;
+/// let posterior = trainer.run(&mut Silent)?.posterior;
+/// let check = check(&posterior, &CheckSettings::default())?;
 /// let truth = (0.5 + 0.5 * 1f64.exp()).ln();
 /// assert!((check.log_evidence.value - truth).abs() < 0.02);
 /// assert_eq!(check.verdict.kind, VerdictKind::Trust);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn check<P: Problem, E: Engine>(
-    posterior: &mut Posterior<'_, P, E>,
-    settings: &CheckSettings,
-) -> Result<Check, CheckError> {
+pub fn check<D: Device>(posterior: &Posterior<D>, settings: &CheckSettings) -> Result<Check, CheckError> {
     check_watched(posterior, settings, &mut |_, _| {})
 }
 
 /// [`check`], while somebody looks on: told before and after every hundred runs or so where evidences are annealed, and never
 /// otherwise. The number of runs grows as more of them turn out to be needed.
-pub fn check_watched<P: Problem, E: Engine>(
-    posterior: &mut Posterior<'_, P, E>,
+pub fn check_watched<D: Device>(
+    posterior: &Posterior<D>,
     settings: &CheckSettings,
     watch: Watch<'_>,
 ) -> Result<Check, CheckError> {
@@ -269,12 +266,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn new<P: Problem, E: Engine>(
-        posterior: &mut Posterior<'_, P, E>,
-        draws: &Draws,
-        words: &[(Option<Model>, f64)],
-        ends: &[usize],
-    ) -> Self {
+    fn new<D: Device>(posterior: &Posterior<D>, draws: &Draws, words: &[(Option<Model>, f64)], ends: &[usize]) -> Self {
         let space = posterior.family().space();
         let mut numbers: HashMap<Model, usize> = HashMap::new();
         let mut seen: HashSet<&[u16]> = HashSet::new();
@@ -315,9 +307,9 @@ impl Groups {
     }
 
     /// Corrected probabilities of all groups, with evidence and k̂ of the leading ones.
-    fn correct<P: Problem, E: Engine>(
+    fn correct<D: Device>(
         &self,
-        posterior: &Posterior<'_, P, E>,
+        posterior: &Posterior<D>,
         draws: &Draws,
         strata: &[Stratum<'_>],
         tails: &[Smoothed],

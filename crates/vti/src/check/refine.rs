@@ -8,10 +8,9 @@ use super::CheckError;
 use super::chain::{Accepted, Chains};
 use super::correction::{Correction, ModelCorrection};
 use super::verdict::Verdict;
-use crate::engine::Engine;
+use crate::device::Device;
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
-use crate::problem::Problem;
 use crate::space::{Model, ModelSpace};
 use crate::stats::{Diagnosis, Estimate, share_error};
 
@@ -101,10 +100,7 @@ pub struct Refined {
 }
 
 /// Runs chains with q as independence proposal across models and local moves within them.
-pub fn refine<P: Problem, E: Engine>(
-    posterior: &mut Posterior<'_, P, E>,
-    settings: &RefineSettings,
-) -> Result<Refined, CheckError> {
+pub fn refine<D: Device>(posterior: &Posterior<D>, settings: &RefineSettings) -> Result<Refined, CheckError> {
     settings.check()?;
     let space = posterior.family().space();
     let (width, stride) = (space.arities().len(), posterior.family().natural_len());
@@ -133,7 +129,7 @@ pub fn refine<P: Problem, E: Engine>(
             }
         }
     }
-    let diagnosed = visits.correct(posterior, settings.leading);
+    let diagnosed = visits.correct(posterior, settings.leading)?;
     let limits = (settings.max_rhat, settings.min_effective);
     Ok(Refined {
         verdict: Verdict::of_chains(diagnosed.rhat, diagnosed.effective, limits, &diagnosed.correction)
@@ -199,7 +195,7 @@ impl Visits {
 
     /// Probabilities of all models that were visited. Leading models have standard errors and diagnostics of their own
     /// indicator; the others the smallest effective sample size of those.
-    fn correct<P: Problem, E: Engine>(&self, posterior: &mut Posterior<'_, P, E>, leading: usize) -> Diagnosed {
+    fn correct<D: Device>(&self, posterior: &Posterior<D>, leading: usize) -> Result<Diagnosed, CheckError> {
         let total: usize = self.counts.iter().sum();
         let share = |model: usize| self.counts[model] as f64 / total as f64;
         let mut order: Vec<usize> = (0..self.models.len()).collect();
@@ -217,7 +213,7 @@ impl Visits {
         let Diagnosis { rhat, effective } = diagnosis;
         let words: Vec<u16> = self.words.keys().flat_map(|word| word.iter().copied()).collect();
         let mut log_q = vec![0.0; self.words.len()];
-        posterior.log_prob_models(&words, &mut log_q);
+        posterior.log_prob_models(&words, &mut log_q)?;
         let mut q = vec![0.0; self.models.len()];
         self.words.values().zip(&log_q).for_each(|(&model, log_q)| q[model as usize] += log_q.exp());
         let space = posterior.family().space();
@@ -236,7 +232,7 @@ impl Visits {
                 draws: self.counts[model],
             }
         });
-        Diagnosed { correction: Correction::estimated(models.collect()), rhat, effective }
+        Ok(Diagnosed { correction: Correction::estimated(models.collect()), rhat, effective })
     }
 }
 

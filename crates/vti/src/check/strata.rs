@@ -11,9 +11,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::Engine;
+use crate::device::Device;
 use crate::posterior::{Draws, Posterior};
-use crate::problem::Problem;
 use crate::random::Purpose;
 use crate::space::Model;
 
@@ -47,10 +46,7 @@ const REST: u32 = 1;
 const PARAMETERS: u32 = 2;
 
 /// About `count` draws.
-pub(super) fn draw<P: Problem, E: Engine>(
-    posterior: &mut Posterior<'_, P, E>,
-    count: usize,
-) -> Result<Stratified, CheckError> {
+pub(super) fn draw<D: Device>(posterior: &Posterior<D>, count: usize) -> Result<Stratified, CheckError> {
     let leading = leading(posterior, count)?;
     let known: HashSet<&[u16]> = leading.iter().map(|(model, _)| &**model).collect();
     let share: f64 = leading.iter().map(|(_, q)| q).sum();
@@ -64,7 +60,7 @@ pub(super) fn draw<P: Problem, E: Engine>(
     // Rounding may leave a little over even where all models have strata of their own.
     if rest > 1e-12 {
         let width = posterior.family().space().arities().len();
-        let (drawn, _) = posterior.draw_words(count, Purpose::Check, REST);
+        let (drawn, _) = posterior.draw_words(count, Purpose::Check, REST)?;
         let others = drawn.chunks_exact(width).filter(|word| !known.contains(word));
         let before = words.len();
         others.for_each(|word| words.extend_from_slice(word));
@@ -97,16 +93,13 @@ fn weigh(draws: &Draws, ends: &[usize], strata: &[(Option<Model>, f64)]) -> (Vec
 }
 
 /// Models that matter, with `q(m)`, most probable first.
-fn leading<P: Problem, E: Engine>(
-    posterior: &mut Posterior<'_, P, E>,
-    count: usize,
-) -> Result<Vec<(Model, f64)>, CheckError> {
+fn leading<D: Device>(posterior: &Posterior<D>, count: usize) -> Result<Vec<(Model, f64)>, CheckError> {
     let space = posterior.family().space();
     let width = space.arities().len();
     let words = match posterior.catalogue() {
         Some(catalogue) => catalogue.words(),
         None => {
-            let (words, _) = posterior.draw_words(count, Purpose::Check, PILOT);
+            let (words, _) = posterior.draw_words(count, Purpose::Check, PILOT)?;
             let mut counts: HashMap<&[u16], usize> = HashMap::new();
             words.chunks_exact(width).for_each(|word| *counts.entry(word).or_default() += 1);
             let often = counts.into_iter().filter(|&(_, n)| n as f64 >= WORTH);
@@ -114,7 +107,7 @@ fn leading<P: Problem, E: Engine>(
         }
     };
     let mut log_q = vec![0.0; words.len() / width];
-    posterior.log_prob_models(&words, &mut log_q);
+    posterior.log_prob_models(&words, &mut log_q)?;
     let models = words.chunks_exact(width).zip(&log_q).map(|(word, log_q)| (Model::from(word), log_q.exp()));
     let mut models: Vec<(Model, f64)> = models.filter(|(_, q)| q * count as f64 >= WORTH).collect();
     models.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

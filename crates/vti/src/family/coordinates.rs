@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::pass::block_part;
 use super::pieces::Pieces;
 use super::{Family, FamilyError};
-use crate::engine::Engine;
-use crate::problem::{Constraints, Frame, Problem};
+use crate::device::Device;
+use crate::problem::{Constraints, Frame};
 
 /// The most numbers of frames that are kept: 128 MiB.
 const MOST_KEPT: usize = 1 << 24;
@@ -29,9 +29,9 @@ struct New {
 
 impl Frames {
     /// Finds the frames of all pieces, new ones side by side.
-    pub(super) fn find<P: Problem, E: Engine>(
+    pub(super) fn find<D: Device>(
         &mut self,
-        family: &Family<'_, P, E>,
+        family: &Family<D>,
         words: &[u16],
         pieces: &Pieces,
     ) -> Result<(), FamilyError> {
@@ -44,7 +44,7 @@ impl Frames {
             self.numbers = 0;
         }
         let width = family.space().arities().len();
-        let (problem, factors, keys) = (family.problem, family.problem.factors(), pieces.keys());
+        let (problem, factors, keys) = (&*family.problem, family.problem.factors(), pieces.keys());
         let count = words.len() / width * pieces.count;
         let word = |piece: usize| &words[piece / pieces.count * width..][..width];
         let part = |piece: usize| match factors {
@@ -59,7 +59,7 @@ impl Frames {
                 new.push(New { piece, part: part.symbols().into(), frame: None });
             }
         }
-        family.engine.for_each_lane(&mut new, |_, New { piece, frame, .. }| {
+        family.device.workers().for_each(&mut new, |_, New { piece, frame, .. }| {
             *frame = match factors {
                 None => problem.frame(word(*piece)),
                 Some(factors) => factors.frame(pieces.block(*piece), keys[*piece]),
@@ -96,8 +96,8 @@ impl Part<'_> {
 }
 
 /// A frame has as many coordinates as its model, or as its block under its key.
-fn check_dim<P: Problem, E: Engine>(
-    family: &Family<'_, P, E>,
+fn check_dim<D: Device>(
+    family: &Family<D>,
     word: &[u16],
     pieces: &Pieces,
     piece: usize,

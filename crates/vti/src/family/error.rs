@@ -1,5 +1,6 @@
 //! What can go wrong with a family.
 
+use crate::device::DeviceError;
 use crate::flow::FlowError;
 use crate::models::ModelsError;
 use crate::problem::ConstraintError;
@@ -9,6 +10,9 @@ use crate::space::SpaceError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FamilyError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The flow cannot be built or used.
     #[error(transparent)]
     Flow(#[from] FlowError),

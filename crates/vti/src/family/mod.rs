@@ -6,13 +6,16 @@ mod pass;
 mod pieces;
 mod settings;
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
 pub use error::FamilyError;
 pub(crate) use pass::Pass;
 pub use settings::{ContextSettings, FamilySettings, FlowKind, FrameSettings, Structure};
 
-use crate::engine::Engine;
+use crate::device::{Device, DeviceError};
 use crate::flow::{ContextShape, Flow, FlowShape, Passes};
-use crate::models::{Draw, ModelDistribution, ModelsSettings, build};
+use crate::models::{Draw, ModelDistribution, ModelsSettings, Progress, build};
 use crate::problem::{Constraints, Problem};
 use crate::space::{Catalogue, ModelSpace};
 use crate::state::{State, StateError};
@@ -25,14 +28,14 @@ pub(crate) enum Contexts {
     Features(usize),
 }
 
-/// A member of the family: networks with their parameters, for one problem on one engine.
-pub struct Family<'a, P: Problem, E: Engine> {
-    pub(crate) problem: &'a P,
-    pub(crate) engine: &'a E,
+/// A member of the family: networks with their parameters, for one problem on one device.
+pub struct Family<D: Device> {
+    pub(crate) problem: Arc<dyn Problem>,
+    pub(crate) device: D,
     pub(crate) flow: Flow,
     /// φ.
-    pub(crate) parameters: E::Buffer,
-    pub(crate) models: Box<dyn ModelDistribution<E> + 'a>,
+    pub(crate) parameters: D::Buffer,
+    pub(crate) models: Box<dyn ModelDistribution<D>>,
     pub(crate) contexts: Contexts,
     settings: FamilySettings,
     choices: Vec<String>,
@@ -40,23 +43,23 @@ pub struct Family<'a, P: Problem, E: Engine> {
     log_count: f64,
 }
 
-impl<P: Problem, E: Engine> std::fmt::Debug for Family<'_, P, E> {
+impl<D: Device> std::fmt::Debug for Family<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Family").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
-impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
+impl<D: Device> Family<D> {
     /// Random networks for batches of `rows` rows.
     pub fn new(
-        problem: &'a P,
-        engine: &'a E,
+        problem: Arc<dyn Problem>,
+        device: D,
         settings: &FamilySettings,
         rows: usize,
         seed: u64,
     ) -> Result<Self, FamilyError> {
-        let space: &'a dyn ModelSpace = problem.space();
-        check_problem(problem)?;
+        let space = problem.space();
+        check_problem(&*problem)?;
         let mut choices = Vec::new();
         let factors = problem.factors();
         let structure = settings.structure.resolve(factors.is_some(), &mut choices)?;
@@ -76,13 +79,14 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
         };
         let flow_kind = settings.flow.resolve(max_dim, structure == Structure::Blocks, &mut choices);
         let flow = Flow::new(&flow_kind.layers(), shape)?;
-        let chosen = build(engine, problem, structure == Structure::Blocks, &settings.models, rows, seed)?;
+        let chosen = build(&device, &problem, structure == Structure::Blocks, &settings.models, rows, seed)?;
         choices.extend(chosen.reason.map(|reason| format!("models: {} ({reason})", name(&chosen.settings))));
-        let mut parameters = engine.buffer(flow.parameter_count());
-        engine.write(&flow.initial_parameters(seed), &mut parameters);
+        let mut parameters = device.buffer(flow.parameter_count())?;
+        device.write(&flow.initial_parameters(seed), &mut parameters)?;
+        let log_count = log_count(space);
         Ok(Self {
             problem,
-            engine,
+            device,
             flow,
             parameters,
             models: chosen.models,
@@ -96,7 +100,7 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
             },
             choices,
             rows,
-            log_count: log_count(space),
+            log_count,
         })
     }
 
@@ -125,12 +129,12 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
         &self.flow
     }
 
-    pub(crate) fn space(&self) -> &'a dyn ModelSpace {
+    pub(crate) fn space(&self) -> &dyn ModelSpace {
         self.problem.space()
     }
 
     /// Constraints that are not trivial.
-    pub(crate) fn constraints(&self) -> Option<&'a Constraints> {
+    pub(crate) fn constraints(&self) -> Option<&Constraints> {
         self.problem.constraints().filter(|constraints| !constraints.is_trivial())
     }
 
@@ -157,31 +161,41 @@ impl<'a, P: Problem, E: Engine> Family<'a, P, E> {
         self.problem.constraints().map_or(self.space().max_dim(), Constraints::natural_len)
     }
 
-    pub(crate) fn pass(&self, rows: usize, passes: Passes) -> Pass<E> {
+    pub(crate) fn pass(&self, rows: usize, passes: Passes) -> Result<Pass<D>, FamilyError> {
         Pass::new(self, rows, passes)
     }
 
-    /// Draws a word for each row into a pass.
-    pub(crate) fn draw_models(&mut self, draw: Draw, pass: &mut Pass<E>, rows: usize) {
-        pass.resize(rows);
-        self.models.sample(self.engine, draw, &mut pass.words, &mut pass.log_q_model);
+    /// Makes the first q(m), where that takes long.
+    pub(crate) fn prepare(&mut self, progress: &mut Progress<'_>) -> ControlFlow<()> {
+        self.models.prepare(&self.device, progress)
     }
 
-    pub(crate) fn state(&self) -> State {
+    /// The same without anybody to watch or to end it; nothing where it was done before.
+    pub(crate) fn prepare_in_silence(&mut self) {
+        let _ = self.prepare(&mut |_, _| ControlFlow::Continue(()));
+    }
+
+    /// Draws a word for each row into a pass.
+    pub(crate) fn draw_models(&self, draw: Draw, pass: &mut Pass<D>, rows: usize) -> Result<(), FamilyError> {
+        pass.resize(rows);
+        Ok(self.models.sample(&self.device, draw, &mut pass.words, &mut pass.log_q_model)?)
+    }
+
+    pub(crate) fn state(&self) -> Result<State, DeviceError> {
         let mut state = State::default();
-        state.put_buffer("flow", self.engine, &self.parameters);
-        state.put_state("models", self.models.state(self.engine));
-        state
+        state.put_buffer("flow", &self.device, &self.parameters)?;
+        state.put_state("models", self.models.state(&self.device)?);
+        Ok(state)
     }
 
     pub(crate) fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
-        state.take_buffer("flow", self.engine, &mut self.parameters)?;
-        self.models.restore(self.engine, &mut state.take_state("models"))
+        state.take_buffer("flow", &self.device, &mut self.parameters)?;
+        self.models.restore(&self.device, &mut state.take_state("models"))
     }
 }
 
 /// Refuses problems that contradict themselves.
-fn check_problem<P: Problem>(problem: &P) -> Result<(), FamilyError> {
+fn check_problem(problem: &dyn Problem) -> Result<(), FamilyError> {
     let (space, max_dim) = (problem.space(), problem.space().max_dim());
     if let Some(constraints) = problem.constraints()
         && constraints.free_len() != max_dim

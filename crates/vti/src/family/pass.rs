@@ -8,30 +8,30 @@ use std::f64::consts::TAU;
 use super::coordinates::Frames;
 use super::pieces::Pieces;
 use super::{Contexts, Family, FamilyError};
-use crate::engine::{Engine, Real};
+use crate::device::Device;
 use crate::flow::{Batch, FlowError, Passes, Workspace};
 use crate::models::Draw;
-use crate::problem::Problem;
+use crate::simd::Real;
 use crate::space::ModelSpace;
 
 /// Memory for batches of up to a number of rows, and what the last one brought.
 ///
 /// Coordinates of a row start at `row · d_max`; [`Pass::places`] says where they stand.
-pub(crate) struct Pass<E: Engine> {
+pub(crate) struct Pass<D: Device> {
     capacity: usize,
     width: usize,
     stride: usize,
     natural_stride: usize,
     pub(crate) words: Vec<u16>,
     pub(crate) log_q_model: Vec<f64>,
-    batch: Batch<E::Real>,
+    batch: Batch<D::Real>,
     pieces: Pieces,
-    work: Workspace<E>,
-    pub(crate) z: Vec<E::Real>,
+    work: Workspace<D>,
+    pub(crate) z: Vec<D::Real>,
     /// `log ν(z)`.
     pub(crate) log_reference: Vec<f64>,
-    theta_engine: Vec<E::Real>,
-    log_det_engine: Vec<E::Real>,
+    theta_device: Vec<D::Real>,
+    log_det_device: Vec<D::Real>,
     /// What the flow makes: v, the parameters as seen from the frames of their models.
     pub(crate) theta: Vec<f64>,
     /// Free parameters.
@@ -48,9 +48,11 @@ pub(crate) struct Pass<E: Engine> {
     piece_log_jacobian: Vec<f64>,
     /// `log η_b` of each piece with respect to the flow's coordinates, where the density has factors.
     piece_log_eta: Vec<f64>,
+    /// Natural parameters of each piece.
+    piece_dims: Vec<usize>,
     active: Vec<u32>,
     numbers: Vec<f64>,
-    features: Vec<E::Real>,
+    features: Vec<D::Real>,
     seen: HashMap<Box<[u16]>, u32>,
     frames: Frames,
 }
@@ -61,15 +63,15 @@ pub(crate) fn log_reference<T: Real>(z: &[T]) -> f64 {
     z.iter().map(|z| -0.5 * z.to_f64() * z.to_f64() - half).sum()
 }
 
-impl<E: Engine> Pass<E> {
-    pub(super) fn new<P: Problem>(family: &Family<'_, P, E>, capacity: usize, passes: Passes) -> Self {
+impl<D: Device> Pass<D> {
+    pub(super) fn new(family: &Family<D>, capacity: usize, passes: Passes) -> Result<Self, FamilyError> {
         let (space, natural_stride) = (family.space(), family.natural_len());
         let (width, stride) = (space.arities().len(), space.max_dim());
         let (numbers, naturals) = (capacity * stride, capacity * natural_stride);
         let pieces = Pieces::new(space, family.problem.factors().is_some(), family.is_split(), capacity);
         let flow_rows = capacity * pieces.flow_rows();
         let features = family.feature_count();
-        Self {
+        Ok(Self {
             capacity,
             width,
             stride,
@@ -77,11 +79,11 @@ impl<E: Engine> Pass<E> {
             words: vec![0; capacity * width],
             log_q_model: vec![0.0; capacity],
             batch: Batch::with_capacity(flow_rows, family.flow.shape()),
-            work: family.flow.workspace(family.engine, flow_rows, passes),
-            z: vec![E::Real::ZERO; numbers],
+            work: family.flow.workspace(&family.device, flow_rows, passes)?,
+            z: vec![D::Real::ZERO; numbers],
             log_reference: vec![0.0; capacity],
-            theta_engine: vec![E::Real::ZERO; numbers],
-            log_det_engine: vec![E::Real::ZERO; flow_rows],
+            theta_device: vec![D::Real::ZERO; numbers],
+            log_det_device: vec![D::Real::ZERO; flow_rows],
             theta: vec![0.0; numbers],
             free: vec![0.0; numbers],
             log_det: vec![0.0; capacity],
@@ -93,13 +95,14 @@ impl<E: Engine> Pass<E> {
             log_jacobian: vec![0.0; capacity],
             piece_log_jacobian: vec![0.0; capacity * pieces.count],
             piece_log_eta: vec![0.0; capacity * pieces.count],
+            piece_dims: vec![0; capacity * pieces.count],
             pieces,
             active: Vec::with_capacity(stride),
             numbers: vec![0.0; features],
-            features: vec![E::Real::ZERO; features],
+            features: vec![D::Real::ZERO; features],
             seen: HashMap::new(),
             frames: Frames::default(),
-        }
+        })
     }
 
     /// Rows of the batch.
@@ -151,18 +154,14 @@ impl<E: Engine> Pass<E> {
             keys.extend_from_slice(self.pieces.keys());
             let pieces = 0..keys.len();
             log_h.extend(pieces.map(|piece| {
-                let log_q = log_reference(&self.z[self.pieces.place(piece)]) - self.log_det_engine[piece].to_f64();
+                let log_q = log_reference(&self.z[self.pieces.place(piece)]) - self.log_det_device[piece].to_f64();
                 log_q - self.piece_log_eta[piece]
             }));
         }
     }
 
     /// Tells the flow the models of the rows; rows that are `left_out` get no coordinates at all.
-    pub(crate) fn plan<P: Problem>(
-        &mut self,
-        family: &Family<'_, P, E>,
-        left_out: impl Fn(usize) -> bool,
-    ) -> Result<(), FamilyError> {
+    pub(crate) fn plan(&mut self, family: &Family<D>, left_out: impl Fn(usize) -> bool) -> Result<(), FamilyError> {
         let space = family.space();
         self.batch.clear();
         self.pieces.clear();
@@ -192,7 +191,7 @@ impl<E: Engine> Pass<E> {
             };
             self.batch.push(self.pieces.row_active(row), context);
         }
-        self.work.set_batch(family.engine, &self.batch)?;
+        self.work.set_batch(&family.device, &self.batch)?;
         self.frames.find(family, &self.words, &self.pieces)
     }
 
@@ -223,33 +222,33 @@ impl<E: Engine> Pass<E> {
         for row in 0..self.rows() {
             let mut stream = draw.row(row);
             for place in self.pieces.places(row) {
-                self.z[place] = E::Real::from_f64(stream.normal());
+                self.z[place] = D::Real::from_f64(stream.normal());
             }
         }
     }
 
     /// `θ = T_φ(z | m)` and `log q(θ | m)`. What is not finite is left for the caller to find.
-    pub(crate) fn forward<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
-        self.work.write_z(family.engine, &self.z)?;
-        family.flow.forward(family.engine, &family.parameters, &mut self.work)?;
-        let read = self.work.read_theta(family.engine, &mut self.theta_engine, &mut self.log_det_engine);
+    pub(crate) fn forward(&mut self, family: &Family<D>) -> Result<(), FamilyError> {
+        self.work.write_z(&family.device, &self.z)?;
+        family.flow.forward(&family.device, &family.parameters, &mut self.work)?;
+        let read = self.work.read_theta(&family.device, &mut self.theta_device, &mut self.log_det_device);
         found_or_not_finite(read)?;
         self.take_over();
         for row in 0..self.rows() {
-            self.pieces.places(row).for_each(|place| self.theta[place] = self.theta_engine[place].to_f64());
+            self.pieces.places(row).for_each(|place| self.theta[place] = self.theta_device[place].to_f64());
         }
         Ok(())
     }
 
     /// `z = T_φ⁻¹(θ | m)` and `log q(θ | m)` at the flow's coordinates `self.theta`.
-    pub(crate) fn inverse<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
+    pub(crate) fn inverse(&mut self, family: &Family<D>) -> Result<(), FamilyError> {
         for row in 0..self.rows() {
             let places = self.pieces.places(row);
-            places.for_each(|place| self.theta_engine[place] = E::Real::from_f64(self.theta[place]));
+            places.for_each(|place| self.theta_device[place] = D::Real::from_f64(self.theta[place]));
         }
-        self.work.write_theta(family.engine, &self.theta_engine)?;
-        family.flow.inverse(family.engine, &family.parameters, &mut self.work)?;
-        found_or_not_finite(self.work.read_z(family.engine, &mut self.z, &mut self.log_det_engine))?;
+        self.work.write_theta(&family.device, &self.theta_device)?;
+        family.flow.inverse(&family.device, &family.parameters, &mut self.work)?;
+        found_or_not_finite(self.work.read_z(&family.device, &mut self.z, &mut self.log_det_device))?;
         self.take_over();
         Ok(())
     }
@@ -260,43 +259,35 @@ impl<E: Engine> Pass<E> {
         for row in 0..self.rows() {
             let of_pieces = self.pieces.of_row(row).map(|piece| log_reference(&self.z[self.pieces.place(piece)]));
             self.log_reference[row] = of_pieces.sum();
-            let log_dets = &self.log_det_engine[row * flow_rows..(row + 1) * flow_rows];
+            let log_dets = &self.log_det_device[row * flow_rows..(row + 1) * flow_rows];
             self.log_det[row] = log_dets.iter().map(|log_det| log_det.to_f64()).sum();
         }
     }
 
     /// The score `∂ log q(θ | m)/∂θ` at the last forward pass, written where the coordinates stand.
-    pub(crate) fn score<P: Problem>(
-        &mut self,
-        family: &Family<'_, P, E>,
-        score: &mut [E::Real],
-    ) -> Result<(), FamilyError> {
-        Ok(family.flow.score(family.engine, &family.parameters, &mut self.work, score)?)
+    pub(crate) fn score(&mut self, family: &Family<D>, score: &mut [D::Real]) -> Result<(), FamilyError> {
+        Ok(family.flow.score(&family.device, &family.parameters, &mut self.work, score)?)
     }
 
     /// The gradient with respect to φ of a function whose derivatives with respect to θ, standing where the coordinates do,
     /// and to the log-determinants of rows are given. Uses up the forward pass.
-    pub(crate) fn backward<P: Problem>(
+    pub(crate) fn backward(
         &mut self,
-        family: &Family<'_, P, E>,
-        theta: &[E::Real],
-        log_det: impl Fn(usize) -> E::Real,
-        gradient: &mut E::Buffer,
+        family: &Family<D>,
+        theta: &[D::Real],
+        log_det: impl Fn(usize) -> D::Real,
+        gradient: &mut D::Buffer,
     ) -> Result<(), FamilyError> {
         let flow_rows = self.pieces.flow_rows();
         let rows = self.rows() * flow_rows;
-        self.log_det_engine[..rows].iter_mut().enumerate().for_each(|(row, to)| *to = log_det(row / flow_rows));
-        self.work.write_gradients(family.engine, theta, &self.log_det_engine)?;
-        Ok(family.flow.backward(family.engine, &family.parameters, &mut self.work, gradient)?)
+        self.log_det_device[..rows].iter_mut().enumerate().for_each(|(row, to)| *to = log_det(row / flow_rows));
+        self.work.write_gradients(&family.device, theta, &self.log_det_device)?;
+        Ok(family.flow.backward(&family.device, &family.parameters, &mut self.work, gradient)?)
     }
 
     /// The derivative with respect to z after [`Pass::backward`], written where the coordinates stand.
-    pub(crate) fn z_gradient<P: Problem>(
-        &self,
-        family: &Family<'_, P, E>,
-        z: &mut [E::Real],
-    ) -> Result<(), FamilyError> {
-        Ok(self.work.read_z_gradient(family.engine, z)?)
+    pub(crate) fn z_gradient(&self, family: &Family<D>, z: &mut [D::Real]) -> Result<(), FamilyError> {
+        Ok(self.work.read_z_gradient(&family.device, z)?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::error::FlowError;
 use super::{ContextShape, FlowShape};
-use crate::engine::Real;
+use crate::simd::Real;
 
 /// Rows, each with the active coordinates of its model and the model's context.
 ///

@@ -2,7 +2,9 @@
 
 use super::ContextShape;
 use super::parameters::{Initialise, Layout};
-use crate::engine::{Activation, Engine, InputGradient, Linear, Output, Reach, Staircase, Table, TableGradient};
+use crate::device::{
+    Activation, Device, DeviceError, InputGradient, Linear, Output, Reach, Staircase, Table, TableGradient,
+};
 
 /// What the consumers of a context see: a symbol to look up, or a dense vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,23 +44,28 @@ impl Projection {
         }
     }
 
-    pub(crate) fn tape<E: Engine>(&self, engine: &E, contexts: usize) -> Option<E::Matrix> {
+    pub(crate) fn tape<D: Device>(&self, device: &D, contexts: usize) -> Result<Option<D::Matrix>, DeviceError> {
         match self {
-            Self::Table { .. } => None,
-            Self::Product(linear) => Some(engine.matrix(linear.stairs.outputs(), contexts)),
+            Self::Table { .. } => Ok(None),
+            Self::Product(linear) => device.matrix(linear.stairs.outputs(), contexts).map(Some),
         }
     }
 
     /// Computes what rows will look up, once per context.
-    pub(crate) fn forward<E: Engine>(&self, call: &ContextCall<'_, E>, table: &mut Option<E::Matrix>) {
+    pub(crate) fn forward<D: Device>(
+        &self,
+        call: &ContextCall<'_, D>,
+        table: &mut Option<D::Matrix>,
+    ) -> Result<(), DeviceError> {
         if let (Self::Product(linear), Some(to)) = (self, table) {
             let output = Output { to, accumulate: false, activation: Activation::Identity };
             let units = 0..linear.stairs.outputs();
-            call.engine.product(linear, call.parameters, call.rows, call.encoded, units, output);
+            call.device.product(linear, call.parameters, call.rows, call.encoded, units, output)?;
         }
+        Ok(())
     }
 
-    pub(crate) fn table<'a, E: Engine>(&self, parameters: &'a E::Buffer, table: &'a Option<E::Matrix>) -> Table<'a, E> {
+    pub(crate) fn table<'a, D: Device>(&self, parameters: &'a D::Buffer, table: &'a Option<D::Matrix>) -> Table<'a, D> {
         match (self, table) {
             (Self::Table { at, width, .. }, _) => Table::Parameters { buffer: parameters, at: *at, width: *width },
             (Self::Product(_), Some(table)) => Table::Computed(table),
@@ -66,11 +73,11 @@ impl Projection {
         }
     }
 
-    pub(crate) fn table_gradient<'a, E: Engine>(
+    pub(crate) fn table_gradient<'a, D: Device>(
         &self,
-        gradient: &'a mut E::Buffer,
-        table_gradient: &'a mut Option<E::Matrix>,
-    ) -> TableGradient<'a, E> {
+        gradient: &'a mut D::Buffer,
+        table_gradient: &'a mut Option<D::Matrix>,
+    ) -> TableGradient<'a, D> {
         match (self, table_gradient) {
             (&Self::Table { at, symbols, width }, _) => {
                 TableGradient::Parameters { buffer: gradient, at, contexts: symbols, width }
@@ -81,33 +88,34 @@ impl Projection {
     }
 
     /// Carries the table's gradient on to weights and the dense context (added to `encoded_gradient`).
-    pub(crate) fn backward<E: Engine>(
+    pub(crate) fn backward<D: Device>(
         &self,
-        call: &ContextCall<'_, E>,
-        table_gradient: &Option<E::Matrix>,
-        scratch: &mut E::Matrix,
-        encoded_gradient: Option<&mut E::Matrix>,
-        gradient: &mut E::Buffer,
-    ) {
+        call: &ContextCall<'_, D>,
+        table_gradient: &Option<D::Matrix>,
+        scratch: &mut D::Matrix,
+        encoded_gradient: Option<&mut D::Matrix>,
+        gradient: &mut D::Buffer,
+    ) -> Result<(), DeviceError> {
         if let (Self::Product(linear), Some(table)) = (self, table_gradient) {
-            call.engine.product_weight_gradient(linear, call.rows, call.encoded, table, scratch, gradient);
+            call.device.product_weight_gradient(linear, call.rows, call.encoded, table, scratch, gradient)?;
             if let Some(to) = encoded_gradient {
                 let output = InputGradient { to, accumulate: true, residual: None, gate: None };
                 let all = 0..linear.stairs.inputs();
-                call.engine.product_input_gradient(linear, call.parameters, call.rows, table, all, output);
+                call.device.product_input_gradient(linear, call.parameters, call.rows, table, all, output)?;
             }
         }
+        Ok(())
     }
 }
 
-/// What a computation over the contexts of a lane needs.
-pub(crate) struct ContextCall<'a, E: Engine> {
-    pub engine: &'a E,
-    pub parameters: &'a E::Buffer,
-    /// The distinct contexts of the lane, as rows with the largest dimension in the first group of rows that uses them.
-    pub rows: &'a E::Rows,
+/// What a computation over the contexts of a shard needs.
+pub(crate) struct ContextCall<'a, D: Device> {
+    pub device: &'a D,
+    pub parameters: &'a D::Buffer,
+    /// The distinct contexts of the shard, as rows with the largest dimension in the first group of rows that uses them.
+    pub rows: &'a D::Rows,
     /// Their dense vectors; without features where contexts are symbols.
-    pub encoded: &'a E::Matrix,
+    pub encoded: &'a D::Matrix,
 }
 
 /// A multi-layer perceptron over contexts with rectified hidden layers.
@@ -121,19 +129,19 @@ pub(crate) struct ContextNet {
 }
 
 /// Activations of a [`ContextNet`]: the output of every layer, and room for their gradients.
-pub(crate) struct ContextTape<E: Engine> {
-    outputs: Vec<E::Matrix>,
-    gradients: Vec<E::Matrix>,
+pub(crate) struct ContextTape<D: Device> {
+    outputs: Vec<D::Matrix>,
+    gradients: Vec<D::Matrix>,
 }
 
-impl<E: Engine> ContextTape<E> {
+impl<D: Device> ContextTape<D> {
     /// The net's output.
-    pub(crate) fn output(&self) -> Option<&E::Matrix> {
+    pub(crate) fn output(&self) -> Option<&D::Matrix> {
         self.outputs.last()
     }
 
     /// Room for the gradient of the net's output.
-    pub(crate) fn output_gradient(&mut self) -> Option<&mut E::Matrix> {
+    pub(crate) fn output_gradient(&mut self) -> Option<&mut D::Matrix> {
         self.gradients.last_mut()
     }
 }
@@ -182,41 +190,54 @@ impl ContextNet {
         self.layers.iter().map(|layer| layer.stairs.inputs()).max().unwrap_or(0)
     }
 
-    pub(crate) fn tape<E: Engine>(&self, engine: &E, contexts: usize, training: bool) -> ContextTape<E> {
-        let matrices = || self.layers.iter().map(|layer| engine.matrix(layer.stairs.outputs(), contexts)).collect();
-        ContextTape { outputs: matrices(), gradients: if training { matrices() } else { Vec::new() } }
+    pub(crate) fn tape<D: Device>(
+        &self,
+        device: &D,
+        contexts: usize,
+        training: bool,
+    ) -> Result<ContextTape<D>, DeviceError> {
+        let matrices = || {
+            let layers = self.layers.iter().map(|layer| device.matrix(layer.stairs.outputs(), contexts));
+            layers.collect::<Result<_, _>>()
+        };
+        Ok(ContextTape { outputs: matrices()?, gradients: if training { matrices()? } else { Vec::new() } })
     }
 
-    pub(crate) fn forward<E: Engine>(&self, call: &ContextCall<'_, E>, tape: &mut ContextTape<E>) {
+    pub(crate) fn forward<D: Device>(
+        &self,
+        call: &ContextCall<'_, D>,
+        tape: &mut ContextTape<D>,
+    ) -> Result<(), DeviceError> {
         let last = self.layers.len() - 1;
         for (index, layer) in self.layers.iter().enumerate() {
             let (before, after) = tape.outputs.split_at_mut(index);
             let to = &mut after[0];
             let mut accumulate = false;
             if let (0, Some((projection, reach))) = (index, &self.entry) {
-                call.engine.gather(projection.table(call.parameters, &None), reach, call.rows, to);
+                call.device.gather(projection.table(call.parameters, &None), reach, call.rows, to)?;
                 accumulate = true;
             }
             let rectify = index < last || self.rectify_last;
             let activation = if rectify { Activation::Relu } else { Activation::Identity };
             let input = before.last().unwrap_or(call.encoded);
             let output = Output { to, accumulate, activation };
-            call.engine.product(layer, call.parameters, call.rows, input, 0..layer.stairs.outputs(), output);
+            call.device.product(layer, call.parameters, call.rows, input, 0..layer.stairs.outputs(), output)?;
         }
+        Ok(())
     }
 
     /// Carries the gradient in `tape.output_gradient()` back to weights and the dense context (added).
-    pub(crate) fn backward<E: Engine>(
+    pub(crate) fn backward<D: Device>(
         &self,
-        call: &ContextCall<'_, E>,
-        tape: &mut ContextTape<E>,
-        scratch: &mut E::Matrix,
-        encoded_gradient: Option<&mut E::Matrix>,
-        gradient: &mut E::Buffer,
-    ) {
+        call: &ContextCall<'_, D>,
+        tape: &mut ContextTape<D>,
+        scratch: &mut D::Matrix,
+        encoded_gradient: Option<&mut D::Matrix>,
+        gradient: &mut D::Buffer,
+    ) -> Result<(), DeviceError> {
         let ContextTape { outputs, gradients } = tape;
         if let (true, Some(output), Some(own)) = (self.rectify_last, outputs.last(), gradients.last_mut()) {
-            call.engine.gate(call.rows, output, own);
+            call.device.gate(call.rows, output, own)?;
         }
         let mut encoded_gradient = encoded_gradient;
         for (index, layer) in self.layers.iter().enumerate().rev() {
@@ -224,17 +245,18 @@ impl ContextNet {
             let own = &own[0];
             let input = if index > 0 { &outputs[index - 1] } else { call.encoded };
             let all = 0..layer.stairs.inputs();
-            call.engine.product_weight_gradient(layer, call.rows, input, own, scratch, gradient);
+            call.device.product_weight_gradient(layer, call.rows, input, own, scratch, gradient)?;
             if let Some(to) = before.last_mut() {
                 let output = InputGradient { to, accumulate: false, residual: None, gate: Some(input) };
-                call.engine.product_input_gradient(layer, call.parameters, call.rows, own, all, output);
+                call.device.product_input_gradient(layer, call.parameters, call.rows, own, all, output)?;
             } else if let Some((projection, reach)) = &self.entry {
-                call.engine.scatter(own, reach, call.rows, projection.table_gradient(gradient, &mut None));
+                call.device.scatter(own, reach, call.rows, projection.table_gradient(gradient, &mut None))?;
             } else if let Some(to) = encoded_gradient.take() {
                 let output = InputGradient { to, accumulate: true, residual: None, gate: None };
-                call.engine.product_input_gradient(layer, call.parameters, call.rows, own, all, output);
+                call.device.product_input_gradient(layer, call.parameters, call.rows, own, all, output)?;
             }
         }
+        Ok(())
     }
 }
 

@@ -1,11 +1,14 @@
 //! What can go wrong with a flow.
 
-use crate::engine::ShortSlice;
+use crate::device::{DeviceError, ShortSlice};
 
 /// A flow that cannot be built, a batch it cannot take, or a result that is not finite.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// No layer transforms anything.
     #[error("a flow needs at least one layer")]
     NoLayers,

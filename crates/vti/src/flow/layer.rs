@@ -5,7 +5,7 @@ use super::error::FlowError;
 use super::made::{CarryTape, Made, MadeScratch, MadeShape, MadeTape, RowCall};
 use super::parameters::{Initialise, Layout};
 use super::settings::{AffineSettings, DiagonalSettings, GlobalSettings, LayerSettings, SplineSettings};
-use crate::engine::{Engine, Scale, Spline, Transform};
+use crate::device::{Device, DeviceError, Scale, Spline, Transform};
 
 /// A layer: where its parameters stand.
 #[derive(Clone, Debug)]
@@ -21,44 +21,44 @@ pub(super) enum Layer {
 }
 
 /// What a layer remembers from the forward pass.
-pub(super) enum LayerTape<E: Engine> {
-    Autoregressive(MadeTape<E>),
-    Diagonal { net: ContextTape<E>, rho: E::Matrix },
-    Global { rho: E::Matrix },
+pub(super) enum LayerTape<D: Device> {
+    Autoregressive(MadeTape<D>),
+    Diagonal { net: ContextTape<D>, rho: D::Matrix },
+    Global { rho: D::Matrix },
     Reverse,
 }
 
 /// Memory for carrying a score through a layer.
-pub(super) enum ScoreTape<E: Engine> {
-    Autoregressive(CarryTape<E>),
+pub(super) enum ScoreTape<D: Device> {
+    Autoregressive(CarryTape<D>),
     /// ρ is given: nothing comes back from later coordinates.
     Given {
-        rho: E::Matrix,
-        nothing: E::Matrix,
+        rho: D::Matrix,
+        nothing: D::Matrix,
     },
 }
 
 /// Both halves of what a pass needs.
-pub(super) struct Call<'a, E: Engine> {
-    pub rows: RowCall<'a, E>,
-    pub context: ContextCall<'a, E>,
+pub(super) struct Call<'a, D: Device> {
+    pub rows: RowCall<'a, D>,
+    pub context: ContextCall<'a, D>,
 }
 
 /// Room for a backward pass, shared by all layers.
-pub(super) struct Scratch<E: Engine> {
-    pub made: MadeScratch<E>,
+pub(super) struct Scratch<D: Device> {
+    pub made: MadeScratch<D>,
     /// Where reversals write.
-    pub spare: E::Matrix,
+    pub spare: D::Matrix,
 }
 
 /// What a backward pass carries and fills.
-pub(super) struct Gradients<'a, E: Engine> {
+pub(super) struct Gradients<'a, D: Device> {
     /// From the output's gradient to the input's.
-    pub x: &'a mut E::Matrix,
-    pub log_det: &'a E::Matrix,
+    pub x: &'a mut D::Matrix,
+    pub log_det: &'a D::Matrix,
     /// Of the dense context, added.
-    pub context: Option<&'a mut E::Matrix>,
-    pub parameters: &'a mut E::Buffer,
+    pub context: Option<&'a mut D::Matrix>,
+    pub parameters: &'a mut D::Buffer,
 }
 
 /// `value` must lie in (0, limit).
@@ -143,146 +143,161 @@ impl Layer {
         }
     }
 
-    pub(super) fn tape<E: Engine>(
+    pub(super) fn tape<D: Device>(
         &self,
-        engine: &E,
+        device: &D,
         rows: usize,
         contexts: usize,
         max_dim: usize,
         training: bool,
-    ) -> LayerTape<E> {
-        let rho = |transform: &Transform| engine.matrix(transform.parameters() * max_dim, rows);
-        match self {
-            Self::Autoregressive { made, .. } => LayerTape::Autoregressive(made.tape(engine, rows, contexts, training)),
-            Self::Diagonal { net, transform, .. } => {
-                LayerTape::Diagonal { net: net.tape(engine, contexts, training), rho: rho(transform) }
+    ) -> Result<LayerTape<D>, DeviceError> {
+        let rho = |transform: &Transform| device.matrix(transform.parameters() * max_dim, rows);
+        Ok(match self {
+            Self::Autoregressive { made, .. } => {
+                LayerTape::Autoregressive(made.tape(device, rows, contexts, training)?)
             }
-            Self::Global { transform, .. } => LayerTape::Global { rho: rho(transform) },
+            Self::Diagonal { net, transform, .. } => {
+                LayerTape::Diagonal { net: net.tape(device, contexts, training)?, rho: rho(transform)? }
+            }
+            Self::Global { transform, .. } => LayerTape::Global { rho: rho(transform)? },
             Self::Reverse => LayerTape::Reverse,
-        }
+        })
     }
 
     /// `y = T(x)`, adding to `log_det`.
-    pub(super) fn forward<E: Engine>(
+    pub(super) fn forward<D: Device>(
         &self,
-        call: &Call<'_, E>,
-        tape: &mut LayerTape<E>,
-        x: &E::Matrix,
-        y: &mut E::Matrix,
-        log_det: &mut E::Matrix,
-    ) {
-        let RowCall { engine, rows, .. } = call.rows;
+        call: &Call<'_, D>,
+        tape: &mut LayerTape<D>,
+        x: &D::Matrix,
+        y: &mut D::Matrix,
+        log_det: &mut D::Matrix,
+    ) -> Result<(), DeviceError> {
+        let RowCall { device, rows, .. } = call.rows;
         match (self, tape) {
             (Self::Autoregressive { made, transform }, LayerTape::Autoregressive(tape)) => {
-                made.forward(&call.rows, &call.context, x, tape);
-                engine.transform(transform, rows, &tape.rho, x, y, log_det);
+                made.forward(&call.rows, &call.context, x, tape)?;
+                device.transform(transform, rows, &tape.rho, x, y, log_det)?;
             }
             (Self::Diagonal { transform, .. } | Self::Global { transform, .. }, tape) => {
-                if let Some(rho) = self.given_rho(call, tape) {
-                    engine.transform(transform, rows, rho, x, y, log_det);
+                if let Some(rho) = self.given_rho(call, tape)? {
+                    device.transform(transform, rows, rho, x, y, log_det)?;
                 }
             }
-            (Self::Reverse, _) => engine.reverse(rows, x, y),
+            (Self::Reverse, _) => device.reverse(rows, x, y)?,
             (Self::Autoregressive { .. }, _) => unreachable!("a tape belongs to its layer"),
         }
+        Ok(())
     }
 
     /// `x = T⁻¹(y)`, adding the forward log-determinant to `log_det`. `max_dim` bounds the dimensions of the rows.
-    pub(super) fn inverse<E: Engine>(
+    pub(super) fn inverse<D: Device>(
         &self,
-        call: &Call<'_, E>,
-        tape: &mut LayerTape<E>,
+        call: &Call<'_, D>,
+        tape: &mut LayerTape<D>,
         max_dim: usize,
-        y: &E::Matrix,
-        x: &mut E::Matrix,
-        log_det: &mut E::Matrix,
-    ) {
-        let RowCall { engine, rows, .. } = call.rows;
+        y: &D::Matrix,
+        x: &mut D::Matrix,
+        log_det: &mut D::Matrix,
+    ) -> Result<(), DeviceError> {
+        let RowCall { device, rows, .. } = call.rows;
         match (self, tape) {
             (Self::Autoregressive { made, transform }, LayerTape::Autoregressive(tape)) => {
-                made.begin(&call.rows, &call.context, tape);
+                made.begin(&call.rows, &call.context, tape)?;
                 // Inactive coordinates of shorter rows pass through, as they do forward.
-                engine.copy(rows, y, x);
+                device.copy(rows, y, x)?;
                 for variable in 0..max_dim {
-                    made.step(&call.rows, x, variable, tape);
-                    engine.transform_inverse(transform, rows, variable..variable + 1, &tape.rho, y, x, log_det);
+                    made.step(&call.rows, x, variable, tape)?;
+                    device.transform_inverse(transform, rows, variable..variable + 1, &tape.rho, y, x, log_det)?;
                 }
             }
             (Self::Diagonal { transform, .. } | Self::Global { transform, .. }, tape) => {
-                if let Some(rho) = self.given_rho(call, tape) {
-                    engine.transform_inverse(transform, rows, 0..max_dim, rho, y, x, log_det);
+                if let Some(rho) = self.given_rho(call, tape)? {
+                    device.transform_inverse(transform, rows, 0..max_dim, rho, y, x, log_det)?;
                 }
             }
-            (Self::Reverse, _) => engine.reverse(rows, y, x),
+            (Self::Reverse, _) => device.reverse(rows, y, x)?,
             (Self::Autoregressive { .. }, _) => unreachable!("a tape belongs to its layer"),
         }
+        Ok(())
     }
 
     /// ρ of layers in which it does not depend on the input.
-    fn given_rho<'a, E: Engine>(&self, call: &Call<'_, E>, tape: &'a mut LayerTape<E>) -> Option<&'a E::Matrix> {
-        let RowCall { engine, parameters, rows } = call.rows;
+    fn given_rho<'a, D: Device>(
+        &self,
+        call: &Call<'_, D>,
+        tape: &'a mut LayerTape<D>,
+    ) -> Result<Option<&'a D::Matrix>, DeviceError> {
+        let RowCall { device, parameters, rows } = call.rows;
         match (self, tape) {
             (Self::Diagonal { net, transform, reversed }, LayerTape::Diagonal { net: tape, rho }) => {
-                net.forward(&call.context, tape);
-                engine.gather_coordinates(tape.output()?, transform.parameters(), rows, *reversed, rho);
-                Some(rho)
+                net.forward(&call.context, tape)?;
+                let Some(output) = tape.output() else { return Ok(None) };
+                device.gather_coordinates(output, transform.parameters(), rows, *reversed, rho)?;
+                Ok(Some(rho))
             }
             (Self::Global { at, transform }, LayerTape::Global { rho }) => {
-                engine.broadcast(parameters, *at, transform.parameters(), rows, rho);
-                Some(rho)
+                device.broadcast(parameters, *at, transform.parameters(), rows, rho)?;
+                Ok(Some(rho))
             }
-            _ => None,
+            _ => Ok(None),
         }
     }
 
     /// Carries gradients from output to input; `x` is the input of the forward pass, whose results `tape` holds.
-    pub(super) fn backward<E: Engine>(
+    pub(super) fn backward<D: Device>(
         &self,
-        call: &Call<'_, E>,
-        tape: &mut LayerTape<E>,
-        x: &E::Matrix,
-        scratch: &mut Scratch<E>,
-        gradients: &mut Gradients<'_, E>,
-    ) {
-        let RowCall { engine, rows, .. } = call.rows;
+        call: &Call<'_, D>,
+        tape: &mut LayerTape<D>,
+        x: &D::Matrix,
+        scratch: &mut Scratch<D>,
+        gradients: &mut Gradients<'_, D>,
+    ) -> Result<(), DeviceError> {
+        let RowCall { device, rows, .. } = call.rows;
         let log_det = gradients.log_det;
         match (self, tape) {
             (Self::Autoregressive { made, transform }, LayerTape::Autoregressive(tape)) => {
-                engine.transform_gradient(transform, rows, &mut tape.rho, x, log_det, gradients.x);
+                device.transform_gradient(transform, rows, &mut tape.rho, x, log_det, gradients.x)?;
                 let context = gradients.context.as_deref_mut();
                 let (rows, made_scratch) = (&call.rows, &mut scratch.made);
                 let x_gradient = Some(&mut *gradients.x);
-                made.backward(rows, &call.context, x, tape, made_scratch, x_gradient, context, gradients.parameters);
+                made.backward(rows, &call.context, x, tape, made_scratch, x_gradient, context, gradients.parameters)?;
             }
             (Self::Diagonal { net, transform, reversed }, LayerTape::Diagonal { net: tape, rho }) => {
-                engine.transform_gradient(transform, rows, rho, x, log_det, gradients.x);
+                device.transform_gradient(transform, rows, rho, x, log_det, gradients.x)?;
                 if let Some(to) = tape.output_gradient() {
-                    engine.scatter_coordinates(rho, transform.parameters(), rows, *reversed, to);
+                    device.scatter_coordinates(rho, transform.parameters(), rows, *reversed, to)?;
                 }
                 let context = gradients.context.as_deref_mut();
-                net.backward(&call.context, tape, &mut scratch.made.transposed, context, gradients.parameters);
+                net.backward(&call.context, tape, &mut scratch.made.transposed, context, gradients.parameters)?;
             }
             (Self::Global { at, transform }, LayerTape::Global { rho }) => {
-                engine.transform_gradient(transform, rows, rho, x, log_det, gradients.x);
-                engine.broadcast_gradient(rho, *at, transform.parameters(), rows, gradients.parameters);
+                device.transform_gradient(transform, rows, rho, x, log_det, gradients.x)?;
+                device.broadcast_gradient(rho, *at, transform.parameters(), rows, gradients.parameters)?;
             }
             (Self::Reverse, _) => {
-                engine.reverse(rows, gradients.x, &mut scratch.spare);
+                device.reverse(rows, gradients.x, &mut scratch.spare)?;
                 std::mem::swap(gradients.x, &mut scratch.spare);
             }
             _ => unreachable!("a tape belongs to its layer"),
         }
+        Ok(())
     }
     /// What [`Layer::carry_score`] needs beside the tape.
-    pub(super) fn score_tape<E: Engine>(&self, engine: &E, rows: usize, max_dim: usize) -> Option<ScoreTape<E>> {
-        match self {
-            Self::Autoregressive { made, .. } => Some(ScoreTape::Autoregressive(made.carry_tape(engine, rows))),
+    pub(super) fn score_tape<D: Device>(
+        &self,
+        device: &D,
+        rows: usize,
+        max_dim: usize,
+    ) -> Result<Option<ScoreTape<D>>, DeviceError> {
+        Ok(match self {
+            Self::Autoregressive { made, .. } => Some(ScoreTape::Autoregressive(made.carry_tape(device, rows)?)),
             Self::Diagonal { transform, .. } | Self::Global { transform, .. } => Some(ScoreTape::Given {
-                rho: engine.matrix(transform.parameters() * max_dim, rows),
-                nothing: engine.matrix(max_dim, rows),
+                rho: device.matrix(transform.parameters() * max_dim, rows)?,
+                nothing: device.matrix(max_dim, rows)?,
             }),
             Self::Reverse => None,
-        }
+        })
     }
 
     /// Carries the score `∂ log q/∂x` in `score` to `∂ log q/∂y`, where `log q(y) = log q(x) − log |det ∂y/∂x|`, after a
@@ -291,15 +306,15 @@ impl Layer {
     /// With J = ∂y/∂x, the new score solves `s_y J = s_x − ∂ log |det J|/∂x`. J is triangular, so the last coordinate comes
     /// first, and what it contributes to earlier ones goes back through the conditioner unit by unit: one backward pass in
     /// all.
-    pub(super) fn carry_score<E: Engine>(
+    pub(super) fn carry_score<D: Device>(
         &self,
-        call: &Call<'_, E>,
+        call: &Call<'_, D>,
         max_dim: usize,
-        x: &E::Matrix,
-        (tape, score_tape): (&LayerTape<E>, Option<&mut ScoreTape<E>>),
-        (score, spare): (&mut E::Matrix, &mut E::Matrix),
-    ) {
-        let RowCall { engine, rows, .. } = call.rows;
+        x: &D::Matrix,
+        (tape, score_tape): (&LayerTape<D>, Option<&mut ScoreTape<D>>),
+        (score, spare): (&mut D::Matrix, &mut D::Matrix),
+    ) -> Result<(), DeviceError> {
+        let RowCall { device, rows, .. } = call.rows;
         match (self, tape, score_tape) {
             (
                 Self::Autoregressive { made, transform },
@@ -307,22 +322,23 @@ impl Layer {
                 Some(ScoreTape::Autoregressive(carry)),
             ) => {
                 for i in (0..max_dim).rev() {
-                    made.carry_to_input(&call.rows, i, carry);
+                    made.carry_to_input(&call.rows, i, carry)?;
                     let (later, rho) = (&carry.later, &mut carry.rho);
-                    engine.transform_score(transform, rows, i..i + 1, &tape.rho, x, later, score, rho);
-                    made.carry_through_units(&call.rows, i, tape, carry);
+                    device.transform_score(transform, rows, i..i + 1, &tape.rho, x, later, score, rho)?;
+                    made.carry_through_units(&call.rows, i, tape, carry)?;
                 }
             }
             (
                 Self::Diagonal { transform, .. } | Self::Global { transform, .. },
                 LayerTape::Diagonal { rho, .. } | LayerTape::Global { rho },
                 Some(ScoreTape::Given { rho: rho_gradient, nothing }),
-            ) => engine.transform_score(transform, rows, 0..max_dim, rho, x, nothing, score, rho_gradient),
+            ) => device.transform_score(transform, rows, 0..max_dim, rho, x, nothing, score, rho_gradient)?,
             (Self::Reverse, ..) => {
-                engine.reverse(rows, score, spare);
+                device.reverse(rows, score, spare)?;
                 std::mem::swap(score, spare);
             }
             _ => unreachable!("tapes belong to their layer"),
         }
+        Ok(())
     }
 }

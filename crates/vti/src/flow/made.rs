@@ -14,13 +14,15 @@
 //! **Incremental evaluation.** Once the first g variables are known, the units of degree g can be computed, and after them
 //! ρ_g: each unit once, so that finding all variables one after another ([`Made::step`]) costs as much arithmetic as one
 //! pass over known variables, with the same bits. The density direction of a flow and the sampling of words of symbols
-//! both rest on it. Variables of few units go in [`Group`]s, for which engines may sum ahead what earlier units contribute.
+//! both rest on it. Variables of few units go in [`Group`]s, for which devices may sum ahead what earlier units contribute.
 
 use std::ops::Range;
 
 use super::context::{ContextCall, Encoded, Projection};
 use super::parameters::{Initialise, Layout};
-use crate::engine::{Engine, Group, InputGradient, Linear, Part, Reach, Residual, ResidualUnits, Staircase};
+use crate::device::{
+    Device, DeviceError, Group, InputGradient, Linear, Part, Reach, Residual, ResidualUnits, Staircase,
+};
 
 /// The shape of a conditioner.
 #[derive(Clone, Debug)]
@@ -54,54 +56,54 @@ pub(crate) struct Made {
 }
 
 /// Hidden units of a [`Made`] on a batch.
-pub(crate) struct MadeUnits<E: Engine> {
+pub(crate) struct MadeUnits<D: Device> {
     /// The residual stream h; after the pass, its last value.
-    hidden: E::Matrix,
+    hidden: D::Matrix,
     /// relu(h) before each block.
-    activated: Vec<E::Matrix>,
+    activated: Vec<D::Matrix>,
     /// relu(W₁ …) inside each block.
-    inner: Vec<E::Matrix>,
+    inner: Vec<D::Matrix>,
     /// Of the group of variables that [`Made::step`] is in.
-    sums: E::Matrix,
+    sums: D::Matrix,
 }
 
 /// Activations of a [`Made`] on a batch.
-pub(crate) struct MadeTape<E: Engine> {
+pub(crate) struct MadeTape<D: Device> {
     /// What a backward pass needs, and otherwise nobody after ρ is known.
-    pub(crate) units: MadeUnits<E>,
+    pub(crate) units: MadeUnits<D>,
     /// ρ, overwritten by dρ in the backward pass.
-    pub(crate) rho: E::Matrix,
+    pub(crate) rho: D::Matrix,
     /// Computed tables of the injections, where they are computed.
-    tables: Vec<Option<E::Matrix>>,
-    table_gradients: Vec<Option<E::Matrix>>,
+    tables: Vec<Option<D::Matrix>>,
+    table_gradients: Vec<Option<D::Matrix>>,
 }
 
 /// Shared scratch of backward passes.
-pub(crate) struct MadeScratch<E: Engine> {
+pub(crate) struct MadeScratch<D: Device> {
     /// dh.
-    pub(crate) hidden: E::Matrix,
+    pub(crate) hidden: D::Matrix,
     /// Gradient inside a block.
-    pub(crate) inner: E::Matrix,
+    pub(crate) inner: D::Matrix,
     /// For weight gradients.
-    pub(crate) transposed: E::Matrix,
+    pub(crate) transposed: D::Matrix,
 }
 
 /// Gradients of a backward pass that goes variable by variable ([`Made::carry_to_input`]).
-pub(crate) struct CarryTape<E: Engine> {
+pub(crate) struct CarryTape<D: Device> {
     /// Gradient of the residual stream before each block and after the last.
-    hidden: Vec<E::Matrix>,
-    inner: Vec<E::Matrix>,
+    hidden: Vec<D::Matrix>,
+    inner: Vec<D::Matrix>,
     /// dρ.
-    pub(crate) rho: E::Matrix,
+    pub(crate) rho: D::Matrix,
     /// What later variables hand back to each input.
-    pub(crate) later: E::Matrix,
+    pub(crate) later: D::Matrix,
 }
 
 /// What a pass over rows needs.
-pub(crate) struct RowCall<'a, E: Engine> {
-    pub engine: &'a E,
-    pub parameters: &'a E::Buffer,
-    pub rows: &'a E::Rows,
+pub(crate) struct RowCall<'a, D: Device> {
+    pub device: &'a D,
+    pub parameters: &'a D::Buffer,
+    pub rows: &'a D::Rows,
 }
 
 /// Ranges of consecutive runs of the given lengths.
@@ -214,55 +216,69 @@ impl Made {
         self.hidden.max(self.initial.stairs.inputs()).max(context)
     }
 
-    pub(crate) fn tape<E: Engine>(&self, engine: &E, rows: usize, contexts: usize, training: bool) -> MadeTape<E> {
-        self.tape_with(self.units(engine, rows), engine, rows, contexts, training)
-    }
-
-    /// A tape whose hidden units are given; those for 0 rows are to be replaced before a pass.
-    pub(crate) fn tape_with<E: Engine>(
+    pub(crate) fn tape<D: Device>(
         &self,
-        units: MadeUnits<E>,
-        engine: &E,
+        device: &D,
         rows: usize,
         contexts: usize,
         training: bool,
-    ) -> MadeTape<E> {
-        let tables = || self.injections.iter().map(|projection| projection.tape(engine, contexts)).collect();
-        MadeTape {
+    ) -> Result<MadeTape<D>, DeviceError> {
+        self.tape_with(self.units(device, rows)?, device, rows, contexts, training)
+    }
+
+    /// A tape whose hidden units are given; those for 0 rows are to be replaced before a pass.
+    pub(crate) fn tape_with<D: Device>(
+        &self,
+        units: MadeUnits<D>,
+        device: &D,
+        rows: usize,
+        contexts: usize,
+        training: bool,
+    ) -> Result<MadeTape<D>, DeviceError> {
+        let tables = || {
+            let tables = self.injections.iter().map(|projection| projection.tape(device, contexts));
+            tables.collect::<Result<_, _>>()
+        };
+        Ok(MadeTape {
             units,
-            rho: engine.matrix(self.output.stairs.outputs(), rows),
-            tables: tables(),
-            table_gradients: if training { tables() } else { Vec::new() },
-        }
+            rho: device.matrix(self.output.stairs.outputs(), rows)?,
+            tables: tables()?,
+            table_gradients: if training { tables()? } else { Vec::new() },
+        })
     }
 
-    pub(crate) fn units<E: Engine>(&self, engine: &E, rows: usize) -> MadeUnits<E> {
-        let hidden = || engine.matrix(self.hidden, rows);
+    pub(crate) fn units<D: Device>(&self, device: &D, rows: usize) -> Result<MadeUnits<D>, DeviceError> {
+        let hidden = || device.matrix(self.hidden, rows);
         let sums = self.groups.iter().flatten().map(|group| group.sums(self.blocks.len())).max();
-        MadeUnits {
-            hidden: hidden(),
-            activated: self.blocks.iter().map(|_| hidden()).collect(),
-            inner: self.blocks.iter().map(|_| hidden()).collect(),
-            sums: engine.matrix(sums.unwrap_or(0), rows),
-        }
+        Ok(MadeUnits {
+            hidden: hidden()?,
+            activated: self.blocks.iter().map(|_| hidden()).collect::<Result<_, _>>()?,
+            inner: self.blocks.iter().map(|_| hidden()).collect::<Result<_, _>>()?,
+            sums: device.matrix(sums.unwrap_or(0), rows)?,
+        })
     }
 
-    pub(crate) fn carry_tape<E: Engine>(&self, engine: &E, rows: usize) -> CarryTape<E> {
-        let hidden = |count: usize| (0..count).map(|_| engine.matrix(self.hidden, rows)).collect();
-        CarryTape {
-            hidden: hidden(self.blocks.len() + 1),
-            inner: hidden(self.blocks.len()),
-            rho: engine.matrix(self.output.stairs.outputs(), rows),
-            later: engine.matrix(self.initial.stairs.inputs(), rows),
-        }
+    pub(crate) fn carry_tape<D: Device>(&self, device: &D, rows: usize) -> Result<CarryTape<D>, DeviceError> {
+        let hidden = |count: usize| (0..count).map(|_| device.matrix(self.hidden, rows)).collect::<Result<_, _>>();
+        Ok(CarryTape {
+            hidden: hidden(self.blocks.len() + 1)?,
+            inner: hidden(self.blocks.len())?,
+            rho: device.matrix(self.output.stairs.outputs(), rows)?,
+            later: device.matrix(self.initial.stairs.inputs(), rows)?,
+        })
     }
 
-    pub(crate) fn scratch<E: Engine>(engine: &E, hidden: usize, inputs: usize, rows: usize) -> MadeScratch<E> {
-        MadeScratch {
-            hidden: engine.matrix(hidden, rows),
-            inner: engine.matrix(hidden, rows),
-            transposed: engine.matrix(engine.scratch_features(inputs), rows),
-        }
+    pub(crate) fn scratch<D: Device>(
+        device: &D,
+        hidden: usize,
+        inputs: usize,
+        rows: usize,
+    ) -> Result<MadeScratch<D>, DeviceError> {
+        Ok(MadeScratch {
+            hidden: device.matrix(hidden, rows)?,
+            inner: device.matrix(hidden, rows)?,
+            transposed: device.matrix(device.scratch_features(inputs), rows)?,
+        })
     }
 
     /// Units of the hidden layers.
@@ -271,51 +287,71 @@ impl Made {
     }
 
     /// ρ for all variables of known inputs `x`.
-    pub(crate) fn forward<E: Engine>(
+    pub(crate) fn forward<D: Device>(
         &self,
-        call: &RowCall<'_, E>,
-        context: &ContextCall<'_, E>,
-        x: &E::Matrix,
-        tape: &mut MadeTape<E>,
-    ) {
-        self.begin(call, context, tape);
-        self.evaluate(call, x, tape);
+        call: &RowCall<'_, D>,
+        context: &ContextCall<'_, D>,
+        x: &D::Matrix,
+        tape: &mut MadeTape<D>,
+    ) -> Result<(), DeviceError> {
+        self.begin(call, context, tape)?;
+        self.evaluate(call, x, tape)?;
+        Ok(())
     }
 
     /// All units for known inputs `x`; [`Made::begin`] comes first, and again before another call if there is a context.
-    pub(crate) fn evaluate<E: Engine>(&self, call: &RowCall<'_, E>, x: &E::Matrix, tape: &mut MadeTape<E>) {
+    pub(crate) fn evaluate<D: Device>(
+        &self,
+        call: &RowCall<'_, D>,
+        x: &D::Matrix,
+        tape: &mut MadeTape<D>,
+    ) -> Result<(), DeviceError> {
         let part = Part { units: 0..self.hidden, outputs: 0..self.output.stairs.outputs(), group: None };
-        self.pass(call, x, &part, tape);
+        self.pass(call, x, &part, tape)?;
+        Ok(())
     }
 
     /// Looks the contexts up: the first thing in either direction.
-    pub(crate) fn begin<E: Engine>(&self, call: &RowCall<'_, E>, context: &ContextCall<'_, E>, tape: &mut MadeTape<E>) {
+    pub(crate) fn begin<D: Device>(
+        &self,
+        call: &RowCall<'_, D>,
+        context: &ContextCall<'_, D>,
+        tape: &mut MadeTape<D>,
+    ) -> Result<(), DeviceError> {
         let MadeTape { units: MadeUnits { hidden, inner, .. }, tables, .. } = tape;
         let places = std::iter::once(hidden).chain(inner);
         for ((projection, table), to) in self.injections.iter().zip(tables).zip(places) {
-            projection.forward(context, table);
-            call.engine.gather(projection.table(call.parameters, table), &self.initial.outputs, call.rows, to);
+            projection.forward(context, table)?;
+            call.device.gather(projection.table(call.parameters, table), &self.initial.outputs, call.rows, to)?;
         }
+        Ok(())
     }
 
     /// ρ of variable `variable`, once features of all earlier variables stand in `x` and [`Made::step`] was called for
     /// them; [`Made::begin`] comes first.
-    pub(crate) fn step<E: Engine>(
+    pub(crate) fn step<D: Device>(
         &self,
-        call: &RowCall<'_, E>,
-        x: &E::Matrix,
+        call: &RowCall<'_, D>,
+        x: &D::Matrix,
         variable: usize,
-        tape: &mut MadeTape<E>,
-    ) {
+        tape: &mut MadeTape<D>,
+    ) -> Result<(), DeviceError> {
         let part = Part {
             units: self.degree_units[variable].clone(),
             outputs: self.variable_outputs[variable].clone(),
             group: self.groups[variable].as_ref(),
         };
-        self.pass(call, x, &part, tape);
+        self.pass(call, x, &part, tape)?;
+        Ok(())
     }
 
-    fn pass<E: Engine>(&self, call: &RowCall<'_, E>, x: &E::Matrix, part: &Part<'_>, tape: &mut MadeTape<E>) {
+    fn pass<D: Device>(
+        &self,
+        call: &RowCall<'_, D>,
+        x: &D::Matrix,
+        part: &Part<'_>,
+        tape: &mut MadeTape<D>,
+    ) -> Result<(), DeviceError> {
         let MadeTape { units: MadeUnits { hidden, activated, inner, sums }, rho, .. } = tape;
         let net = Residual {
             initial: &self.initial,
@@ -324,94 +360,108 @@ impl Made {
             in_context: !self.injections.is_empty(),
         };
         let values = ResidualUnits { input: x, hidden, activated, inner, output: rho, sums };
-        call.engine.residual(&net, call.parameters, call.rows, part, values);
+        call.device.residual(&net, call.parameters, call.rows, part, values)?;
+        Ok(())
     }
 
     /// Carries dρ (in `tape.rho`) back to parameters, to the inputs (added to `x_gradient`, if wanted) and to the dense context.
     #[allow(clippy::too_many_arguments)]
-    pub(crate) fn backward<E: Engine>(
+    pub(crate) fn backward<D: Device>(
         &self,
-        call: &RowCall<'_, E>,
-        context: &ContextCall<'_, E>,
-        x: &E::Matrix,
-        tape: &mut MadeTape<E>,
-        scratch: &mut MadeScratch<E>,
-        x_gradient: Option<&mut E::Matrix>,
-        context_gradient: Option<&mut E::Matrix>,
-        gradient: &mut E::Buffer,
-    ) {
-        let RowCall { engine, parameters, rows } = *call;
+        call: &RowCall<'_, D>,
+        context: &ContextCall<'_, D>,
+        x: &D::Matrix,
+        tape: &mut MadeTape<D>,
+        scratch: &mut MadeScratch<D>,
+        x_gradient: Option<&mut D::Matrix>,
+        context_gradient: Option<&mut D::Matrix>,
+        gradient: &mut D::Buffer,
+    ) -> Result<(), DeviceError> {
+        let RowCall { device, parameters, rows } = *call;
         let MadeTape { units: MadeUnits { hidden, activated, inner, .. }, rho, table_gradients, .. } = tape;
         let MadeScratch { hidden: d_hidden, inner: d_inner, transposed } = scratch;
         let mut context_gradient = context_gradient;
         // What reached an injection goes on to its table and, if that is computed, to the dense context.
-        let mut inject_gradient = |index: usize, from: &E::Matrix, transposed: &mut E::Matrix, to: &mut E::Buffer| {
+        let mut inject_gradient = |index: usize,
+                                   from: &D::Matrix,
+                                   transposed: &mut D::Matrix,
+                                   to: &mut D::Buffer|
+         -> Result<(), DeviceError> {
             if let Some(projection) = self.injections.get(index) {
                 let table = &mut table_gradients[index];
-                engine.scatter(from, &self.initial.outputs, rows, projection.table_gradient(to, table));
-                projection.backward(context, table, transposed, context_gradient.as_deref_mut(), to);
+                device.scatter(from, &self.initial.outputs, rows, projection.table_gradient(to, table))?;
+                projection.backward(context, table, transposed, context_gradient.as_deref_mut(), to)?;
             }
+            Ok(())
         };
-        engine.product_weight_gradient(&self.output, rows, hidden, rho, transposed, gradient);
+        device.product_weight_gradient(&self.output, rows, hidden, rho, transposed, gradient)?;
         let all = || 0..self.hidden;
         let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: false, residual: None, gate: None };
-        engine.product_input_gradient(&self.output, parameters, rows, rho, all(), to_hidden);
+        device.product_input_gradient(&self.output, parameters, rows, rho, all(), to_hidden)?;
         for (index, [first, second]) in self.blocks.iter().enumerate().rev() {
-            engine.product_weight_gradient(second, rows, &inner[index], d_hidden, transposed, gradient);
+            device.product_weight_gradient(second, rows, &inner[index], d_hidden, transposed, gradient)?;
             let gate = Some(&inner[index]);
             let to_inner = InputGradient { to: &mut *d_inner, accumulate: false, residual: None, gate };
-            engine.product_input_gradient(second, parameters, rows, d_hidden, all(), to_inner);
-            inject_gradient(index + 1, d_inner, transposed, gradient);
-            engine.product_weight_gradient(first, rows, &activated[index], d_inner, transposed, gradient);
+            device.product_input_gradient(second, parameters, rows, d_hidden, all(), to_inner)?;
+            inject_gradient(index + 1, d_inner, transposed, gradient)?;
+            device.product_weight_gradient(first, rows, &activated[index], d_inner, transposed, gradient)?;
             let gate = Some(&activated[index]);
             let to_hidden = InputGradient { to: &mut *d_hidden, accumulate: true, residual: None, gate };
-            engine.product_input_gradient(first, parameters, rows, d_inner, all(), to_hidden);
+            device.product_input_gradient(first, parameters, rows, d_inner, all(), to_hidden)?;
         }
-        inject_gradient(0, d_hidden, transposed, gradient);
-        engine.product_weight_gradient(&self.initial, rows, x, d_hidden, transposed, gradient);
+        inject_gradient(0, d_hidden, transposed, gradient)?;
+        device.product_weight_gradient(&self.initial, rows, x, d_hidden, transposed, gradient)?;
         if let Some(to) = x_gradient {
             let to_x = InputGradient { to, accumulate: true, residual: None, gate: None };
             let inputs = 0..self.initial.stairs.inputs();
-            engine.product_input_gradient(&self.initial, parameters, rows, d_hidden, inputs, to_x);
+            device.product_input_gradient(&self.initial, parameters, rows, d_hidden, inputs, to_x)?;
         }
+        Ok(())
     }
 
     /// What units of higher degree hand back to the inputs of `variable`, written to `later`: the first half of a step of the
     /// backward pass that goes through the variables one by one, last first. A unit's gradient depends on units of its own
     /// and higher degrees only, so each is computed once, as in [`Made::step`].
-    pub(crate) fn carry_to_input<E: Engine>(&self, call: &RowCall<'_, E>, variable: usize, tape: &mut CarryTape<E>) {
+    pub(crate) fn carry_to_input<D: Device>(
+        &self,
+        call: &RowCall<'_, D>,
+        variable: usize,
+        tape: &mut CarryTape<D>,
+    ) -> Result<(), DeviceError> {
         let CarryTape { hidden, later, .. } = tape;
         let output = InputGradient { to: later, accumulate: false, residual: None, gate: None };
         let inputs = self.variable_inputs[variable].clone();
-        call.engine.product_input_gradient(&self.initial, call.parameters, call.rows, &hidden[0], inputs, output);
+        call.device.product_input_gradient(&self.initial, call.parameters, call.rows, &hidden[0], inputs, output)?;
+        Ok(())
     }
 
     /// The second half: once dρ of `variable` stands in `carry.rho`, the gradients of the units of its degree.
-    pub(crate) fn carry_through_units<E: Engine>(
+    pub(crate) fn carry_through_units<D: Device>(
         &self,
-        call: &RowCall<'_, E>,
+        call: &RowCall<'_, D>,
         variable: usize,
-        tape: &MadeTape<E>,
-        carry: &mut CarryTape<E>,
-    ) {
-        let RowCall { engine, parameters, rows } = *call;
+        tape: &MadeTape<D>,
+        carry: &mut CarryTape<D>,
+    ) -> Result<(), DeviceError> {
+        let RowCall { device, parameters, rows } = *call;
         let units = || self.degree_units[variable].clone();
         if units().is_empty() {
-            return;
+            return Ok(());
         }
         let CarryTape { hidden, inner, rho, .. } = carry;
         if let Some(last) = hidden.last_mut() {
             let output = InputGradient { to: last, accumulate: false, residual: None, gate: None };
-            engine.product_input_gradient(&self.output, parameters, rows, rho, units(), output);
+            device.product_input_gradient(&self.output, parameters, rows, rho, units(), output)?;
         }
         for (index, [first, second]) in self.blocks.iter().enumerate().rev() {
             let (before, after) = hidden.split_at_mut(index + 1);
             let gate = Some(&tape.units.inner[index]);
             let output = InputGradient { to: &mut inner[index], accumulate: false, residual: None, gate };
-            engine.product_input_gradient(second, parameters, rows, &after[0], units(), output);
+            device.product_input_gradient(second, parameters, rows, &after[0], units(), output)?;
             let (residual, gate) = (Some(&after[0]), Some(&tape.units.activated[index]));
             let output = InputGradient { to: &mut before[index], accumulate: false, residual, gate };
-            engine.product_input_gradient(first, parameters, rows, &inner[index], units(), output);
+            device.product_input_gradient(first, parameters, rows, &inner[index], units(), output)?;
         }
+        Ok(())
     }
 }

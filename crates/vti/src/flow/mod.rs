@@ -5,24 +5,24 @@
 //! they are not touched at all (Lemma 1), so density and loss never involve them (Proposition 1, Corollary 1).
 //!
 //! ```
-//! use vti::engine::{CpuEngine, Engine};
+//! use vti::device::{Cpu, Device};
 //! use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes};
 //!
 //! // Three coordinates at most, four models.
 //! let shape = FlowShape { max_dim: 3, context: ContextShape::Symbols(4) };
 //! let flow = Flow::new(&FlowSettings::affine(2, 1, 8), shape)?;
-//! let engine = CpuEngine::<f64>::new(1)?;
-//! let mut parameters = engine.buffer(flow.parameter_count());
-//! engine.write(&flow.initial_parameters(1), &mut parameters);
+//! let device = Cpu::<f64>::new(1)?;
+//! let mut parameters = device.buffer(flow.parameter_count())?;
+//! device.write(&flow.initial_parameters(1), &mut parameters)?;
 //!
 //! let mut batch = Batch::new();
 //! batch.push(&[0, 2], 3); // a model with coordinates 0 and 2, context 3
-//! let mut work = flow.workspace(&engine, 1, Passes::Evaluation);
-//! work.set_batch(&engine, &batch)?;
-//! work.write_z(&engine, &[0.5, -1.0, 0.0])?;
-//! flow.forward(&engine, &parameters, &mut work)?;
+//! let mut work = flow.workspace(&device, 1, Passes::Evaluation)?;
+//! work.set_batch(&device, &batch)?;
+//! work.write_z(&device, &[0.5, -1.0, 0.0])?;
+//! flow.forward(&device, &parameters, &mut work)?;
 //! let (mut theta, mut log_det) = ([0.0; 3], [0.0; 1]);
-//! work.read_theta(&engine, &mut theta, &mut log_det)?;
+//! work.read_theta(&device, &mut theta, &mut log_det)?;
 //! assert!((theta[0] - 0.5).abs() < 1e-12); // a new flow is the identity
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -30,11 +30,11 @@
 mod batch;
 pub(crate) mod context;
 mod error;
-mod lane;
 mod layer;
 pub(crate) mod made;
 pub(crate) mod parameters;
 mod settings;
+mod shard;
 mod workspace;
 
 pub use batch::Batch;
@@ -48,7 +48,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use self::context::{ContextNet, Encoded};
 use self::layer::Layer;
 use self::parameters::Layout;
-use crate::engine::{Engine, Real};
+use crate::device::Device;
+use crate::simd::Real;
 
 /// What the flow is about: the saturated dimension and the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,34 +152,32 @@ impl Flow {
     }
 
     /// Memory for passes over batches of up to `rows` rows.
-    pub fn workspace<E: Engine>(&self, engine: &E, rows: usize, passes: Passes) -> Workspace<E> {
-        Workspace::new(self, engine, rows, passes)
+    pub fn workspace<D: Device>(&self, device: &D, rows: usize, passes: Passes) -> Result<Workspace<D>, FlowError> {
+        Ok(Workspace::new(self, device, rows, passes)?)
     }
 
     /// Sampling direction: `θ = T_φ(z | m)` with `log |det ∇T|`, for the z and the batch in `work`.
-    pub fn forward<E: Engine>(
+    pub fn forward<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut Workspace<E>,
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut Workspace<D>,
     ) -> Result<(), FlowError> {
-        self.check(work, engine.len(parameters))?;
-        work.forward(self, engine, parameters);
-        Ok(())
+        self.check(work, device.len(parameters))?;
+        Ok(work.forward(self, device, parameters)?)
     }
 
     /// Density direction: `z = T_φ⁻¹(θ | m)` with `log |det ∇T|` (of the sampling direction), for the θ in `work`.
     ///
     /// `log q_φ(θ | m) = log ν(z) − log |det ∇T|` (paper, equation cosmiciaf).
-    pub fn inverse<E: Engine>(
+    pub fn inverse<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut Workspace<E>,
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut Workspace<D>,
     ) -> Result<(), FlowError> {
-        self.check(work, engine.len(parameters))?;
-        work.inverse(self, engine, parameters);
-        Ok(())
+        self.check(work, device.len(parameters))?;
+        Ok(work.inverse(self, device, parameters)?)
     }
 
     /// The score `∂ log q_φ(θ | m)/∂θ` at the θ of the last [`Flow::forward`], written to `score`, which is laid out as in
@@ -187,34 +186,34 @@ impl Flow {
     /// `log q(θ) = log ν(z) − log |det ∇T(z)|` with `z = T⁻¹(θ)`. Each layer has a triangular Jacobian, so its inverse
     /// transpose is applied coordinate by coordinate, for the price of one backward pass (compare Vaitl, Winkler, Richter
     /// and Kessel 2024).
-    pub fn score<E: Engine>(
+    pub fn score<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut Workspace<E>,
-        score: &mut [E::Real],
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut Workspace<D>,
+        score: &mut [D::Real],
     ) -> Result<(), FlowError> {
-        self.check(work, engine.len(parameters))?;
-        work.score(self, engine, parameters, score)
+        self.check(work, device.len(parameters))?;
+        work.score(self, device, parameters, score)
     }
 
     /// Gradients of a function of θ and log-determinants after [`Flow::forward`], whose derivatives
     /// [`Workspace::write_gradients`] set: with respect to φ (written to `gradient`), z and features (read from `work`).
     /// Uses up what the forward pass left: each backward pass needs one of its own.
-    pub fn backward<E: Engine>(
+    pub fn backward<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut Workspace<E>,
-        gradient: &mut E::Buffer,
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut Workspace<D>,
+        gradient: &mut D::Buffer,
     ) -> Result<(), FlowError> {
-        self.check(work, engine.len(parameters))?;
-        self.check(work, engine.len(gradient))?;
-        work.backward(self, engine, parameters, gradient)
+        self.check(work, device.len(parameters))?;
+        self.check(work, device.len(gradient))?;
+        work.backward(self, device, parameters, gradient)
     }
 
     /// Whether workspace and parameters are this flow's.
-    fn check<E: Engine>(&self, work: &Workspace<E>, found: usize) -> Result<(), FlowError> {
+    fn check<D: Device>(&self, work: &Workspace<D>, found: usize) -> Result<(), FlowError> {
         let expected = self.parameter_count();
         if work.fingerprint() != self.fingerprint {
             return Err(FlowError::OtherWorkspace);

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::engine::{Linear, Reach, Real, Staircase};
+use crate::device::{Linear, Reach, Staircase};
 use crate::random::{Purpose, Stream};
+use crate::simd::Real;
 
 /// How parameters start.
 #[derive(Clone, Copy, Debug, PartialEq)]

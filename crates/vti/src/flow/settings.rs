@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Scale, Spline};
+use crate::device::{Scale, Spline};
 
 /// A flow: layers from the reference variables z to the parameters θ, and what happens to the context first.
 ///

@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 
 use super::error::FlowError;
-use super::lane::Lane;
 use super::layer::Layer;
+use super::shard::Shard;
 use super::{Batch, ContextShape, Flow, FlowShape};
-use crate::engine::{Engine, Placement, Real, RowPlan, ShortSlice};
+use crate::device::{Device, DeviceError, Placement, RowPlan, ShortSlice};
+use crate::simd::Real;
 
 /// What a workspace is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,54 +22,55 @@ pub enum Passes {
 
 /// Memory for passes over batches of up to a fixed number of rows. Passes allocate nothing.
 ///
-/// Rows are sorted by dimension and split into lanes, which know nothing of one another. How many lanes there are, and
+/// Rows are sorted by dimension and split into shards, which know nothing of one another. How many shards there are, and
 /// with it the order in which gradients are summed, follows from the number of rows there is room for.
-pub struct Workspace<E: Engine> {
+pub struct Workspace<D: Device> {
     shape: FlowShape,
     capacity: usize,
     /// Tells the flow it was made for from others.
     fingerprint: u64,
-    /// Whether the lanes hold a forward pass that no backward pass has used up.
+    /// Whether the shards hold a forward pass that no backward pass has used up.
     forward_done: bool,
     /// Whether anything is computed per distinct context.
     per_context: bool,
     /// Whether anything is computed by saturated coordinate.
     per_coordinate: bool,
-    batch: Batch<E::Real>,
+    batch: Batch<D::Real>,
     order: Vec<u32>,
-    lane_order: Vec<u32>,
-    /// Number of each row's context among the distinct ones of its lane.
+    shard_order: Vec<u32>,
+    /// Number of each row's context among the distinct ones of its shard.
     slots: Vec<u32>,
-    /// Number of each context among the distinct ones of the current lane.
+    /// Number of each context among the distinct ones of the current shard.
     slot_of: Vec<u32>,
     used: Vec<u32>,
-    /// The largest dimension in the first group of rows that uses each context in the current lane.
+    /// The largest dimension in the first group of rows that uses each context in the current shard.
     context_dims: Vec<u32>,
     identity: Vec<u32>,
-    lanes: Vec<Lane<E>>,
+    shards: Vec<Shard<D>>,
 }
 
-impl<E: Engine> std::fmt::Debug for Workspace<E> {
+impl<D: Device> std::fmt::Debug for Workspace<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Workspace").field("capacity", &self.capacity).field("lanes", &self.lanes.len()).finish()
+        f.debug_struct("Workspace").field("capacity", &self.capacity).field("shards", &self.shards.len()).finish()
     }
 }
 
-impl<E: Engine> Workspace<E> {
-    pub(super) fn new(flow: &Flow, engine: &E, capacity: usize, passes: Passes) -> Self {
-        let lane_rows = match passes {
-            Passes::Evaluation => engine.independent_lane_rows(capacity),
-            Passes::Training | Passes::TrainingWithScores => engine.lane_rows(capacity, flow.parameter_count()),
+impl<D: Device> Workspace<D> {
+    pub(super) fn new(flow: &Flow, device: &D, capacity: usize, passes: Passes) -> Result<Self, DeviceError> {
+        let shard_rows = match passes {
+            Passes::Evaluation => device.independent_shard_rows(capacity),
+            Passes::Training | Passes::TrainingWithScores => device.shard_rows(capacity, flow.parameter_count()),
         };
-        // Lanes get whole groups of rows, so they must have room for them.
-        let lane_rows = lane_rows.next_multiple_of(engine.row_grain()).clamp(1, capacity.max(1));
-        let lanes = capacity.div_ceil(lane_rows).max(1);
+        // Shards get whole groups of rows, so they must have room for them.
+        let shard_rows = shard_rows.next_multiple_of(device.row_grain()).clamp(1, capacity.max(1));
+        let shards = capacity.div_ceil(shard_rows).max(1);
         let contexts = match flow.shape.context {
             ContextShape::Symbols(count) => count.max(capacity),
             ContextShape::Features(_) => capacity,
         };
         let diagonal = flow.layers.iter().any(|layer| matches!(layer, Layer::Diagonal { .. }));
-        Self {
+        let shard = |shard| Shard::new(flow, device, shard_rows, passes, shard == 0);
+        Ok(Self {
             shape: flow.shape,
             capacity,
             fingerprint: flow.fingerprint,
@@ -77,14 +79,14 @@ impl<E: Engine> Workspace<E> {
             per_coordinate: diagonal,
             batch: Batch::with_capacity(capacity, flow.shape),
             order: Vec::with_capacity(capacity),
-            lane_order: Vec::with_capacity(lane_rows),
+            shard_order: Vec::with_capacity(shard_rows),
             slots: vec![0; capacity],
             slot_of: vec![u32::MAX; contexts],
             used: Vec::with_capacity(capacity),
             context_dims: vec![0; contexts],
             identity: (0..contexts as u32).collect(),
-            lanes: (0..lanes).map(|lane| Lane::new(flow, engine, lane_rows, passes, lane == 0)).collect(),
-        }
+            shards: (0..shards).map(shard).collect::<Result<_, _>>()?,
+        })
     }
 
     pub(super) fn fingerprint(&self) -> u64 {
@@ -92,27 +94,27 @@ impl<E: Engine> Workspace<E> {
     }
 
     /// Copies a batch in, sorts its rows by dimension and shares them out.
-    pub fn set_batch(&mut self, engine: &E, batch: &Batch<E::Real>) -> Result<(), FlowError> {
+    pub fn set_batch(&mut self, device: &D, batch: &Batch<D::Real>) -> Result<(), FlowError> {
         batch.check(self.shape, self.capacity)?;
         self.forward_done = false;
         self.batch.clone_from_within_capacity(batch);
         self.sort_rows();
         self.make_room_for_contexts();
-        let mut lanes = std::mem::take(&mut self.lanes);
-        let (grain, turns) = (engine.row_grain(), lanes.len());
-        for (turn, lane) in lanes.iter_mut().enumerate() {
-            // Lanes take turns at groups of rows, so that each gets its share of large and small models.
-            self.lane_order.clear();
+        let mut shards = std::mem::take(&mut self.shards);
+        let (grain, turns) = (device.row_grain(), shards.len());
+        let result = shards.iter_mut().enumerate().try_for_each(|(turn, shard)| {
+            // Shards take turns at groups of rows, so that each gets its share of large and small models.
+            self.shard_order.clear();
             let groups = self.order.chunks(grain).skip(turn).step_by(turns);
-            groups.for_each(|group| self.lane_order.extend_from_slice(group));
+            groups.for_each(|group| self.shard_order.extend_from_slice(group));
             self.number_contexts(grain);
-            self.set_lane(engine, lane);
-        }
-        self.lanes = lanes;
-        Ok(())
+            self.set_shard(device, shard)
+        });
+        self.shards = shards;
+        Ok(result?)
     }
 
-    /// Largest dimension first, and rows of one model side by side: lanes then share few contexts.
+    /// Largest dimension first, and rows of one model side by side: shards then share few contexts.
     fn sort_rows(&mut self) {
         let batch = &self.batch;
         self.order.clear();
@@ -129,19 +131,19 @@ impl<E: Engine> Workspace<E> {
         self.identity.extend(self.identity.len() as u32..contexts as u32);
     }
 
-    /// Numbers the distinct contexts of the lane's rows in the order in which they come.
+    /// Numbers the distinct contexts of the shard's rows in the order in which they come.
     fn number_contexts(&mut self, grain: usize) {
         self.used.clear();
         if !self.per_context {
             return;
         }
-        for (place, &row) in self.lane_order.iter().enumerate() {
+        for (place, &row) in self.shard_order.iter().enumerate() {
             let context = self.batch.contexts[row as usize];
             let slot = &mut self.slot_of[context as usize];
             if *slot == u32::MAX {
                 // Rows are computed in groups, as far as the largest of each needs, and come largest first: the first
                 // group that uses a context needs most of it.
-                let largest = self.lane_order[place / grain * grain];
+                let largest = self.shard_order[place / grain * grain];
                 *slot = self.used.len() as u32;
                 self.context_dims[context as usize] = self.batch.dims[largest as usize];
                 self.used.push(context);
@@ -153,12 +155,12 @@ impl<E: Engine> Workspace<E> {
         }
     }
 
-    /// Tells a lane its rows and their contexts.
-    fn set_lane(&self, engine: &E, lane: &mut Lane<E>) {
-        let Self { batch, lane_order, .. } = self;
-        lane.max_dim = lane_order.first().map_or(0, |&row| batch.dims[row as usize] as usize);
+    /// Tells a shard its rows and their contexts.
+    fn set_shard(&self, device: &D, shard: &mut Shard<D>) -> Result<(), DeviceError> {
+        let Self { batch, shard_order, .. } = self;
+        shard.max_dim = shard_order.first().map_or(0, |&row| batch.dims[row as usize] as usize);
         let rows = RowPlan {
-            order: lane_order,
+            order: shard_order,
             dims: &batch.dims,
             contexts: &batch.contexts,
             slots: &self.slots,
@@ -166,7 +168,7 @@ impl<E: Engine> Workspace<E> {
             starts: &batch.starts,
             needs_active: self.per_coordinate,
         };
-        engine.set_rows(&mut lane.rows, rows);
+        device.set_rows(&mut shard.rows, rows)?;
         let contexts = RowPlan {
             order: &self.used,
             dims: &self.context_dims,
@@ -176,10 +178,16 @@ impl<E: Engine> Workspace<E> {
             starts: &[],
             needs_active: false,
         };
-        engine.set_rows(&mut lane.contexts, contexts);
+        device.set_rows(&mut shard.contexts, contexts)?;
         if let ContextShape::Features(stride) = self.shape.context {
-            engine.import(&lane.contexts, &batch.features, Placement::Whole { stride, first: 0 }, &mut lane.features);
+            device.import(
+                &shard.contexts,
+                &batch.features,
+                Placement::Whole { stride, first: 0 },
+                &mut shard.features,
+            )?;
         }
+        Ok(())
     }
 
     fn left_aligned(&self) -> Placement<'static> {
@@ -197,7 +205,7 @@ impl<E: Engine> Workspace<E> {
 
     /// Gradients live in workspaces for training only.
     fn check_training(&self) -> Result<(), FlowError> {
-        let training = self.lanes.iter().all(|lane| lane.training.is_some());
+        let training = self.shards.iter().all(|shard| shard.training.is_some());
         if training { Ok(()) } else { Err(FlowError::NoForwardPass) }
     }
 
@@ -206,40 +214,43 @@ impl<E: Engine> Workspace<E> {
     }
 
     /// Sets z: row-major with stride `d_max`, active coordinates first.
-    pub fn write_z(&mut self, engine: &E, z: &[E::Real]) -> Result<(), FlowError> {
+    pub fn write_z(&mut self, device: &D, z: &[D::Real]) -> Result<(), FlowError> {
         self.check_coordinates("z", z.len())?;
         self.forward_done = false;
         let at = self.left_aligned();
-        engine.for_each_lane(&mut self.lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
+        device
+            .workers()
+            .try_for_each(&mut self.shards, |_, shard| device.import(&shard.rows, z, at, &mut shard.x[0]))?;
         Ok(())
     }
 
     /// Sets z from saturated rows: `d_max` numbers each, active or not, of which the active ones are taken (`P_m`).
-    pub fn write_saturated_z(&mut self, engine: &E, z: &[E::Real]) -> Result<(), FlowError> {
+    pub fn write_saturated_z(&mut self, device: &D, z: &[D::Real]) -> Result<(), FlowError> {
         self.check_coordinates("z", z.len())?;
         self.forward_done = false;
-        let mut lanes = std::mem::take(&mut self.lanes);
+        let mut shards = std::mem::take(&mut self.shards);
         let at = self.saturated();
-        engine.for_each_lane(&mut lanes, |_, lane| engine.import(&lane.rows, z, at, &mut lane.x[0]));
-        self.lanes = lanes;
-        Ok(())
+        let imported =
+            device.workers().try_for_each(&mut shards, |_, shard| device.import(&shard.rows, z, at, &mut shard.x[0]));
+        self.shards = shards;
+        Ok(imported?)
     }
 
     /// Sets θ, laid out as in [`Workspace::write_z`].
-    pub fn write_theta(&mut self, engine: &E, theta: &[E::Real]) -> Result<(), FlowError> {
+    pub fn write_theta(&mut self, device: &D, theta: &[D::Real]) -> Result<(), FlowError> {
         self.check_coordinates("theta", theta.len())?;
         let at = self.left_aligned();
-        engine.for_each_lane(&mut self.lanes, |_, lane| {
-            let last = lane.x.len() - 1;
-            engine.import(&lane.rows, theta, at, &mut lane.x[last]);
-        });
+        device.workers().try_for_each(&mut self.shards, |_, shard| {
+            let last = shard.x.len() - 1;
+            device.import(&shard.rows, theta, at, &mut shard.x[last])
+        })?;
         Ok(())
     }
 
     /// Reads θ, laid out as in [`Workspace::write_z`], and the log-determinant of each row. Numbers beyond a row's
     /// dimension are left alone. Everything is read even when the error says that something is not finite.
-    pub fn read_theta(&self, engine: &E, theta: &mut [E::Real], log_det: &mut [E::Real]) -> Result<(), FlowError> {
-        self.read(engine, |lane| lane.x.last(), self.left_aligned(), theta, log_det)?;
+    pub fn read_theta(&self, device: &D, theta: &mut [D::Real], log_det: &mut [D::Real]) -> Result<(), FlowError> {
+        self.read(device, |shard| shard.x.last(), self.left_aligned(), theta, log_det)?;
         self.finite(theta, log_det, |_, i| i)
     }
 
@@ -247,35 +258,35 @@ impl<E: Engine> Workspace<E> {
     /// saturated z keeps its inactive coordinates, bit for bit (Lemma 1).
     pub fn read_saturated_theta(
         &self,
-        engine: &E,
-        theta: &mut [E::Real],
-        log_det: &mut [E::Real],
+        device: &D,
+        theta: &mut [D::Real],
+        log_det: &mut [D::Real],
     ) -> Result<(), FlowError> {
-        self.read(engine, |lane| lane.x.last(), self.saturated(), theta, log_det)?;
+        self.read(device, |shard| shard.x.last(), self.saturated(), theta, log_det)?;
         self.finite(theta, log_det, |row, i| self.batch.active(row)[i] as usize)
     }
 
     /// Reads z, laid out as in [`Workspace::write_z`], and the log-determinant of each row.
-    pub fn read_z(&self, engine: &E, z: &mut [E::Real], log_det: &mut [E::Real]) -> Result<(), FlowError> {
-        self.read(engine, |lane| lane.x.first(), self.left_aligned(), z, log_det)?;
+    pub fn read_z(&self, device: &D, z: &mut [D::Real], log_det: &mut [D::Real]) -> Result<(), FlowError> {
+        self.read(device, |shard| shard.x.first(), self.left_aligned(), z, log_det)?;
         self.finite(z, log_det, |_, i| i)
     }
 
     fn read(
         &self,
-        engine: &E,
-        which: impl Fn(&Lane<E>) -> Option<&E::Matrix>,
+        device: &D,
+        which: impl Fn(&Shard<D>) -> Option<&D::Matrix>,
         at: Placement<'_>,
-        to: &mut [E::Real],
-        log_det: &mut [E::Real],
+        to: &mut [D::Real],
+        log_det: &mut [D::Real],
     ) -> Result<(), FlowError> {
         self.check_coordinates("coordinates", to.len())?;
         self.check_rows("log_det", log_det.len())?;
-        for lane in &self.lanes {
-            if let Some(matrix) = which(lane) {
-                engine.export(&lane.rows, matrix, at, to);
+        for shard in &self.shards {
+            if let Some(matrix) = which(shard) {
+                device.export(&shard.rows, matrix, at, to)?;
             }
-            engine.export(&lane.rows, &lane.log_det, Placement::Whole { stride: 1, first: 0 }, log_det);
+            device.export(&shard.rows, &shard.log_det, Placement::Whole { stride: 1, first: 0 }, log_det)?;
         }
         Ok(())
     }
@@ -283,8 +294,8 @@ impl<E: Engine> Workspace<E> {
     /// Looks for numbers that are not finite; `place` says where in its row an active coordinate stands.
     fn finite(
         &self,
-        values: &[E::Real],
-        log_det: &[E::Real],
+        values: &[D::Real],
+        log_det: &[D::Real],
         place: impl Fn(usize, usize) -> usize,
     ) -> Result<(), FlowError> {
         for (row, &dim) in self.batch.dims.iter().enumerate() {
@@ -298,91 +309,94 @@ impl<E: Engine> Workspace<E> {
     }
 
     /// Sets the derivatives of a function with respect to θ (laid out as in [`Workspace::write_z`]) and log-determinants.
-    pub fn write_gradients(&mut self, engine: &E, theta: &[E::Real], log_det: &[E::Real]) -> Result<(), FlowError> {
+    pub fn write_gradients(&mut self, device: &D, theta: &[D::Real], log_det: &[D::Real]) -> Result<(), FlowError> {
         self.check_training()?;
         self.check_coordinates("theta", theta.len())?;
         self.check_rows("log_det", log_det.len())?;
         let at = self.left_aligned();
-        engine.for_each_lane(&mut self.lanes, |_, lane| {
-            if let Some(training) = &mut lane.training {
-                engine.import(&lane.rows, theta, at, &mut training.x);
-                engine.import(&lane.rows, log_det, Placement::Whole { stride: 1, first: 0 }, &mut training.log_det);
+        device.workers().try_for_each(&mut self.shards, |_, shard| {
+            if let Some(training) = &mut shard.training {
+                device.import(&shard.rows, theta, at, &mut training.x)?;
+                device.import(&shard.rows, log_det, Placement::Whole { stride: 1, first: 0 }, &mut training.log_det)?;
             }
-        });
+            Ok::<_, DeviceError>(())
+        })?;
         Ok(())
     }
 
     /// Reads the derivatives with respect to z after a backward pass.
-    pub fn read_z_gradient(&self, engine: &E, z: &mut [E::Real]) -> Result<(), FlowError> {
+    pub fn read_z_gradient(&self, device: &D, z: &mut [D::Real]) -> Result<(), FlowError> {
         self.check_training()?;
         self.check_coordinates("z", z.len())?;
-        for lane in &self.lanes {
-            if let Some(training) = &lane.training {
-                engine.export(&lane.rows, &training.x, self.left_aligned(), z);
+        for shard in &self.shards {
+            if let Some(training) = &shard.training {
+                device.export(&shard.rows, &training.x, self.left_aligned(), z)?;
             }
         }
         Ok(())
     }
 
     /// Reads the derivatives with respect to the features of every context after a backward pass.
-    pub fn read_feature_gradient(&self, engine: &E, features: &mut [E::Real]) -> Result<(), FlowError> {
+    pub fn read_feature_gradient(&self, device: &D, features: &mut [D::Real]) -> Result<(), FlowError> {
         self.check_training()?;
         let ContextShape::Features(stride) = self.shape.context else {
             return Ok(());
         };
         ShortSlice::check("features", features.len(), self.batch.feature_rows() * stride)?;
-        features.fill(E::Real::ZERO);
-        let mut part = vec![E::Real::ZERO; features.len()];
-        for lane in &self.lanes {
-            let Some(training) = &lane.training else { continue };
+        features.fill(D::Real::ZERO);
+        let mut part = vec![D::Real::ZERO; features.len()];
+        for shard in &self.shards {
+            let Some(training) = &shard.training else { continue };
             if let Some(matrix) = training.features.as_ref().or(training.encoded.as_ref()) {
-                // A context may occur in several lanes.
-                part.fill(E::Real::ZERO);
-                engine.export(&lane.contexts, matrix, Placement::Whole { stride, first: 0 }, &mut part);
+                // A context may occur in several shards.
+                part.fill(D::Real::ZERO);
+                device.export(&shard.contexts, matrix, Placement::Whole { stride, first: 0 }, &mut part)?;
                 features.iter_mut().zip(&part).for_each(|(sum, &part)| *sum += part);
             }
         }
         Ok(())
     }
 
-    pub(super) fn forward(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
-        engine.for_each_lane(&mut self.lanes, |_, lane| lane.forward(flow, engine, parameters));
+    pub(super) fn forward(&mut self, flow: &Flow, device: &D, parameters: &D::Buffer) -> Result<(), DeviceError> {
+        device.workers().try_for_each(&mut self.shards, |_, shard| shard.forward(flow, device, parameters))?;
         self.forward_done = true;
+        Ok(())
     }
 
-    pub(super) fn inverse(&mut self, flow: &Flow, engine: &E, parameters: &E::Buffer) {
+    pub(super) fn inverse(&mut self, flow: &Flow, device: &D, parameters: &D::Buffer) -> Result<(), DeviceError> {
         self.forward_done = false;
-        engine.for_each_lane(&mut self.lanes, |_, lane| lane.inverse(flow, engine, parameters));
+        device.workers().try_for_each(&mut self.shards, |_, shard| shard.inverse(flow, device, parameters))?;
+        Ok(())
     }
 
     pub(super) fn score(
         &mut self,
         flow: &Flow,
-        engine: &E,
-        parameters: &E::Buffer,
-        score: &mut [E::Real],
+        device: &D,
+        parameters: &D::Buffer,
+        score: &mut [D::Real],
     ) -> Result<(), FlowError> {
-        let with_scores = |lane: &Lane<E>| lane.training.as_ref().is_some_and(|training| training.scores.is_some());
-        if !self.forward_done || !self.lanes.iter().all(with_scores) {
+        let with_scores = |shard: &Shard<D>| shard.training.as_ref().is_some_and(|training| training.scores.is_some());
+        if !self.forward_done || !self.shards.iter().all(with_scores) {
             return Err(FlowError::NoForwardPass);
         }
         self.check_coordinates("score", score.len())?;
         let at = self.left_aligned();
-        for lane in &self.lanes {
-            engine.export(&lane.rows, &lane.x[0], at, score);
+        for shard in &self.shards {
+            device.export(&shard.rows, &shard.x[0], at, score)?;
         }
         // ∂ log ν/∂z = −z.
         score.iter_mut().for_each(|z| *z = -*z);
         let start = &*score;
-        engine.for_each_lane(&mut self.lanes, |_, lane| {
-            if let Some(scores) = lane.training.as_mut().and_then(|training| training.scores.as_mut()) {
-                engine.import(&lane.rows, start, at, &mut scores.x);
+        device.workers().try_for_each(&mut self.shards, |_, shard| {
+            if let Some(scores) = shard.training.as_mut().and_then(|training| training.scores.as_mut()) {
+                device.import(&shard.rows, start, at, &mut scores.x)?;
             }
-            lane.carry_scores(flow, engine, parameters);
-        });
-        for lane in &self.lanes {
-            if let Some(scores) = lane.training.as_ref().and_then(|training| training.scores.as_ref()) {
-                engine.export(&lane.rows, &scores.x, at, score);
+            shard.carry_scores(flow, device, parameters)
+        })?;
+        for shard in &self.shards {
+            if let Some(scores) = shard.training.as_ref().and_then(|training| training.scores.as_ref()) {
+                device.export(&shard.rows, &scores.x, at, score)?;
             }
         }
         Ok(())
@@ -391,25 +405,27 @@ impl<E: Engine> Workspace<E> {
     pub(super) fn backward(
         &mut self,
         flow: &Flow,
-        engine: &E,
-        parameters: &E::Buffer,
-        gradient: &mut E::Buffer,
+        device: &D,
+        parameters: &D::Buffer,
+        gradient: &mut D::Buffer,
     ) -> Result<(), FlowError> {
         self.check_training()?;
         if !std::mem::take(&mut self.forward_done) {
             return Err(FlowError::NoForwardPass);
         }
-        // The first lane works in the caller's memory, the others in memory of their own, which is added in order.
-        if let Some(training) = self.lanes.first_mut().and_then(|lane| lane.training.as_mut()) {
+        // The first shard works in the caller's memory, the others in memory of their own, which is added in order.
+        if let Some(training) = self.shards.first_mut().and_then(|shard| shard.training.as_mut()) {
             std::mem::swap(&mut training.parameters, gradient);
         }
-        engine.for_each_lane(&mut self.lanes, |_, lane| lane.backward(flow, engine, parameters));
-        let mut lanes = self.lanes.iter_mut().filter_map(|lane| lane.training.as_mut());
-        if let Some(first) = lanes.next() {
+        let passed =
+            device.workers().try_for_each(&mut self.shards, |_, shard| shard.backward(flow, device, parameters));
+        let mut shards = self.shards.iter_mut().filter_map(|shard| shard.training.as_mut());
+        if let Some(first) = shards.next() {
             std::mem::swap(&mut first.parameters, gradient);
         }
-        for training in lanes {
-            engine.combine(1.0, &training.parameters, 1.0, gradient);
+        passed?;
+        for training in shards {
+            device.combine(1.0, &training.parameters, 1.0, gradient)?;
         }
         Ok(())
     }

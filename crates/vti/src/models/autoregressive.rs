@@ -1,26 +1,37 @@
 //! MADE+ as a distribution over models, learned by score-function gradients.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use super::descent::Descent;
 use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
-use super::{WordNet, WordNetSettings, WordPasses, WordWorkspace};
-use crate::engine::{Engine, Real};
+use super::{WordError, WordNet, WordNetSettings, WordPasses, WordWorkspace};
+use crate::device::{Device, DeviceError, UpdateRecord};
+use crate::problem::Problem;
+use crate::random::Stream;
+use crate::simd::Real;
 use crate::space::ModelSpace;
 use crate::state::{State, StateError};
 
 /// Words are drawn symbol by symbol from a [`WordNet`]; symbols that the space forbids get probability 0.
-pub struct Autoregressive<'a, E: Engine> {
-    space: &'a dyn ModelSpace,
+pub struct Autoregressive<D: Device> {
+    problem: Arc<dyn Problem>,
     net: WordNet,
-    descent: Descent<E>,
-    evaluation: WordWorkspace<E>,
-    training: WordWorkspace<E>,
-    uniforms: Vec<E::Real>,
-    numbers: Vec<E::Real>,
-    /// Words and log probabilities of a chunk.
+    descent: Descent<D>,
+    /// Taken while words are drawn or evaluated.
+    evaluation: Mutex<Evaluation<D>>,
+    training: WordWorkspace<D>,
+    weights: Vec<D::Real>,
+}
+
+/// Memory for words and log probabilities of a chunk.
+struct Evaluation<D: Device> {
+    work: WordWorkspace<D>,
+    uniforms: Vec<D::Real>,
+    numbers: Vec<D::Real>,
     words: Vec<u16>,
 }
 
-impl<E: Engine> std::fmt::Debug for Autoregressive<'_, E> {
+impl<D: Device> std::fmt::Debug for Autoregressive<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Autoregressive").field("parameters", &self.net.parameter_count()).finish_non_exhaustive()
     }
@@ -31,80 +42,95 @@ fn rules(space: &dyn ModelSpace) -> Option<&dyn ModelSpace> {
     space.is_constrained().then_some(space)
 }
 
-impl<'a, E: Engine> Autoregressive<'a, E> {
+impl<D: Device> Autoregressive<D> {
     /// All words equally likely, constraints aside, for training batches of `rows` rows.
     pub fn new(
-        engine: &E,
-        space: &'a dyn ModelSpace,
+        device: &D,
+        problem: Arc<dyn Problem>,
         settings: &WordNetSettings,
         learning: &LearningSettings,
         rows: usize,
         seed: u64,
     ) -> Result<Self, ModelsError> {
-        let net = WordNet::new(space.arities(), settings)?;
+        let width = problem.space().arities().len();
+        let net = WordNet::new(problem.space().arities(), settings)?;
         let rows = rows.max(1);
+        let evaluation = Evaluation {
+            work: net.workspace(device, rows, WordPasses::Evaluation)?,
+            uniforms: vec![D::Real::ZERO; rows * width],
+            numbers: vec![D::Real::ZERO; rows],
+            words: vec![0; rows * width],
+        };
         Ok(Self {
-            descent: Descent::new(engine, &net.initial_parameters(seed), learning)?,
-            evaluation: net.workspace(engine, rows, WordPasses::Evaluation),
-            training: net.workspace(engine, rows, WordPasses::Training),
-            uniforms: vec![E::Real::ZERO; rows * space.arities().len()],
-            numbers: vec![E::Real::ZERO; rows],
-            words: vec![0; rows * space.arities().len()],
+            descent: Descent::new(device, &net.initial_parameters(seed), learning)?,
+            evaluation: Mutex::new(evaluation),
+            training: net.workspace(device, rows, WordPasses::Training)?,
+            weights: vec![D::Real::ZERO; rows],
             net,
-            space,
+            problem,
         })
     }
 
-    fn width(&self) -> usize {
-        self.space.arities().len()
+    fn evaluation(&self) -> MutexGuard<'_, Evaluation<D>> {
+        // What a panic left there is overwritten.
+        self.evaluation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Log probabilities of up to as many words as a workspace holds; the rest of it repeats zeros.
-    fn log_prob_chunk(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]) -> Result<(), super::WordError> {
+    /// The gradient of the mean loss as the batch estimates it.
+    fn gradient(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<(), WordError> {
+        let weights = self.descent.control.weights(batch);
+        self.weights.iter_mut().zip(weights).for_each(|(to, &weight)| *to = D::Real::from_f64(weight));
+        self.training.write_words(device, batch.words)?;
+        let parameters = &self.descent.parameters;
+        self.net.log_prob(device, parameters, &mut self.training, rules(self.problem.space()))?;
+        self.net.backward(device, parameters, &mut self.training, &self.weights, &mut self.descent.gradient)
+    }
+}
+
+impl<D: Device> Evaluation<D> {
+    /// Log probabilities of up to as many words as there is room for; the rest of it repeats zeros.
+    fn log_prob(
+        &mut self,
+        device: &D,
+        (net, parameters): (&WordNet, &D::Buffer),
+        rules: Option<&dyn ModelSpace>,
+        words: &[u16],
+        log_q: &mut [f64],
+    ) -> Result<(), WordError> {
         self.words[..words.len()].copy_from_slice(words);
         self.words[words.len()..].fill(0);
-        self.evaluation.write_words(engine, &self.words)?;
-        self.net.log_prob(engine, &self.descent.parameters, &mut self.evaluation, rules(self.space))?;
-        self.evaluation.read_log_prob(engine, &mut self.numbers)?;
+        self.work.write_words(device, &self.words)?;
+        net.log_prob(device, parameters, &mut self.work, rules)?;
+        self.work.read_log_prob(device, &mut self.numbers)?;
         log_q.iter_mut().zip(&self.numbers).for_each(|(to, value)| *to = value.to_f64());
         Ok(())
     }
 
-    fn sample_chunk(
+    /// Draws up to as many words as there is room for, row r from its stream.
+    fn sample(
         &mut self,
-        engine: &E,
-        draw: Draw,
-        first: usize,
-        words: &mut [u16],
-        log_q: &mut [f64],
-    ) -> Result<(), super::WordError> {
-        let width = self.width();
+        device: &D,
+        (net, parameters): (&WordNet, &D::Buffer),
+        rules: Option<&dyn ModelSpace>,
+        stream: impl Fn(usize) -> Stream,
+        (words, log_q): (&mut [u16], &mut [f64]),
+    ) -> Result<(), WordError> {
+        let width = words.len() / log_q.len().max(1);
         for (row, uniforms) in self.uniforms.chunks_exact_mut(width).take(log_q.len()).enumerate() {
-            let mut stream = draw.row(first + row);
+            let mut stream = stream(row);
             // Rounding to single precision must not reach 1.
-            uniforms.fill_with(|| E::Real::from_f64(stream.uniform()).min(E::Real::ONE - E::Real::EPSILON));
+            uniforms.fill_with(|| D::Real::from_f64(stream.uniform()).min(D::Real::ONE - D::Real::EPSILON));
         }
-        self.evaluation.write_uniforms(engine, &self.uniforms)?;
-        self.net.sample(engine, &self.descent.parameters, &mut self.evaluation, rules(self.space))?;
-        // What is not finite shows in the log probabilities: the trainer drops such rows.
-        if let Err(error @ super::WordError::Length(_)) =
-            self.evaluation.read_words(engine, &mut self.words, &mut self.numbers)
-        {
-            return Err(error);
+        self.work.write_uniforms(device, &self.uniforms)?;
+        net.sample(device, parameters, &mut self.work, rules)?;
+        match self.work.read_words(device, &mut self.words, &mut self.numbers) {
+            // It shows in the log probabilities: the trainer drops such rows.
+            Ok(()) | Err(WordError::NotFinite { .. }) => {}
+            Err(error) => return Err(error),
         }
         words.copy_from_slice(&self.words[..words.len()]);
         log_q.iter_mut().zip(&self.numbers).for_each(|(to, value)| *to = value.to_f64());
         Ok(())
-    }
-
-    /// The gradient of the mean loss as the batch estimates it.
-    fn gradient(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> Result<(), super::WordError> {
-        let weights = self.descent.control.weights(batch);
-        self.numbers.iter_mut().zip(weights).for_each(|(to, &weight)| *to = E::Real::from_f64(weight));
-        self.training.write_words(engine, batch.words)?;
-        let parameters = &self.descent.parameters;
-        self.net.log_prob(engine, parameters, &mut self.training, rules(self.space))?;
-        self.net.backward(engine, parameters, &mut self.training, &self.numbers, &mut self.descent.gradient)
     }
 }
 
@@ -115,65 +141,70 @@ fn entropy_by_weights(log_q: &[f64], log_q_new: &[f64]) -> f64 {
     terms.sum::<f64>() / log_q.len().max(1) as f64
 }
 
-impl<E: Engine> ModelDistribution<E> for Autoregressive<'_, E> {
-    fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]) {
-        let (width, rows) = (self.width(), self.evaluation.rows());
-        for (index, (words, log_q)) in words.chunks_mut(rows * width).zip(log_q.chunks_mut(rows)).enumerate() {
-            if self.sample_chunk(engine, draw, index * rows, words, log_q).is_err() {
-                unreachable!("workspaces and buffers are this network's");
-            }
+impl<D: Device> ModelDistribution<D> for Autoregressive<D> {
+    fn sample(&self, device: &D, draw: Draw, words: &mut [u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
+        let (space, mut evaluation) = (self.problem.space(), self.evaluation());
+        let (width, rows) = (space.arities().len(), evaluation.work.rows());
+        for (index, chunk) in words.chunks_mut(rows * width).zip(log_q.chunks_mut(rows)).enumerate() {
+            let stream = |row| draw.row(index * rows + row);
+            evaluation.sample(device, (&self.net, &self.descent.parameters), rules(space), stream, chunk)?;
         }
+        Ok(())
     }
 
-    fn log_prob(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]) {
-        let (width, rows) = (self.width(), self.evaluation.rows());
+    fn log_prob(&self, device: &D, words: &[u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
+        let (space, mut evaluation) = (self.problem.space(), self.evaluation());
+        let (width, rows) = (space.arities().len(), evaluation.work.rows());
         for (words, log_q) in words.chunks(rows * width).zip(log_q.chunks_mut(rows)) {
-            // Words of another space.
-            if self.log_prob_chunk(engine, words, log_q).is_err() {
-                log_q.fill(f64::NAN);
+            match evaluation.log_prob(device, (&self.net, &self.descent.parameters), rules(space), words, log_q) {
+                Ok(()) => {}
+                Err(WordError::Symbol { .. }) => log_q.fill(f64::NAN),
+                Err(error) => return Err(error.into()),
             }
         }
+        Ok(())
     }
 
-    fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
+    fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError> {
         if batch.information_limit <= 0.0 {
             // Nothing will move; only the baseline goes on.
             self.descent.control.weights(batch);
-            return ModelUpdate { gradient_norm: 0.0, scale: 0.0 };
+            return Ok(ModelUpdate { scale: 0.0 });
         }
-        if self.gradient(engine, batch).is_err() {
-            return ModelUpdate { gradient_norm: f64::NAN, scale: 0.0 };
-        }
+        self.gradient(device, batch)?;
         // The draws' log probabilities are at hand: H(ψ) needs no pass of its own.
         let entropy = -batch.log_q.iter().sum::<f64>() / batch.log_q.len().max(1) as f64;
-        let Self { space, net, descent, evaluation, numbers, .. } = self;
+        let Self { problem, net, descent, evaluation, .. } = self;
+        let Evaluation { work, numbers, .. } = evaluation.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut log_q_new = vec![0.0; batch.log_q.len()];
-        let ready = batch.information_limit < f64::INFINITY && evaluation.write_words(engine, batch.words).is_ok();
-        descent.step(engine, batch.pace, batch.information_limit, entropy, |parameters| {
-            let evaluated = ready
-                && net.log_prob(engine, parameters, evaluation, rules(*space)).is_ok()
-                && evaluation.read_log_prob(engine, numbers).is_ok();
-            if !evaluated {
-                return f64::NAN;
-            }
+        if batch.information_limit < f64::INFINITY {
+            work.write_words(device, batch.words)?;
+        }
+        descent.step(device, batch.pace, batch.information_limit, entropy, |parameters| {
+            net.log_prob(device, parameters, work, rules(problem.space()))?;
+            work.read_log_prob(device, numbers)?;
             log_q_new.iter_mut().zip(&*numbers).for_each(|(to, value)| *to = value.to_f64());
-            entropy_by_weights(batch.log_q, &log_q_new)
+            Ok(entropy_by_weights(batch.log_q, &log_q_new))
         })
     }
 
-    fn state(&self, engine: &E) -> State {
-        self.descent.state(engine)
+    fn gradients(&self, device: &D) -> Result<Option<UpdateRecord>, DeviceError> {
+        self.descent.gradients(device).map(Some)
     }
 
-    fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
-        self.descent.restore(engine, state)
+    fn state(&self, device: &D) -> Result<State, DeviceError> {
+        self.descent.state(device)
+    }
+
+    fn restore(&mut self, device: &D, state: &mut State) -> Result<(), StateError> {
+        self.descent.restore(device, state)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Purpose, Stream};
+    use crate::random::Purpose;
 
     #[test]
     fn the_entropy_of_another_distribution_is_found_from_draws_of_this_one() {

@@ -1,13 +1,15 @@
 //! Which distribution over models, written out or chosen by size and structure.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
     Autoregressive, Baseline, Categorical, Covariance, ModelDistribution, Modular, ModularSettings, Surrogate,
     SurrogateSettings, WordError, WordNetSettings,
 };
-use crate::engine::Engine;
-use crate::optimise::{AdamWSettings, OptimiserSettings, SettingError};
+use crate::device::{Device, DeviceError};
+use crate::optimise::{AdamWSettings, OptimiserError, OptimiserSettings, SettingError};
 use crate::problem::Problem;
 use crate::space::{Catalogue, ModelSpace, SpaceError};
 
@@ -102,6 +104,9 @@ pub enum ModelsError {
     /// A setting out of its range.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A modular distribution without graphs, or without scores of their nodes.
     #[error(
         "a modular distribution needs graphs of few nodes, a density with a factor for each node, and structure = \"blocks\""
@@ -119,17 +124,26 @@ pub enum ModelsError {
     },
 }
 
+impl From<OptimiserError> for ModelsError {
+    fn from(error: OptimiserError) -> Self {
+        match error {
+            OptimiserError::Setting(error) => error.into(),
+            OptimiserError::Device(error) => error.into(),
+        }
+    }
+}
+
 /// A distribution over models, and how it came to be.
-pub struct Chosen<'a, E: Engine> {
+pub struct Chosen<D: Device> {
     /// The distribution.
-    pub models: Box<dyn ModelDistribution<E> + 'a>,
+    pub models: Box<dyn ModelDistribution<D>>,
     /// Its settings, written out.
     pub settings: ModelsSettings,
     /// Why it was chosen; none where it was asked for.
     pub reason: Option<String>,
 }
 
-impl<E: Engine> std::fmt::Debug for Chosen<'_, E> {
+impl<D: Device> std::fmt::Debug for Chosen<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Chosen").field("settings", &self.settings).field("reason", &self.reason).finish_non_exhaustive()
     }
@@ -166,15 +180,15 @@ fn choose(space: &dyn ModelSpace, modular: bool) -> Result<(ModelsSettings, Stri
 /// Builds the distribution that `settings` name for a problem's models, for training batches of `rows` rows. `auto` takes the
 /// modular one for graphs of few enough nodes if blocks are `split`, that is, scored one by one; otherwise a diagonal surrogate
 /// for up to 2¹⁴ models and MADE+ beyond.
-pub fn build<'a, P: Problem, E: Engine + 'a>(
-    engine: &E,
-    problem: &'a P,
+pub fn build<D: Device>(
+    device: &D,
+    problem: &Arc<dyn Problem>,
     split: bool,
     settings: &ModelsSettings,
     rows: usize,
     seed: u64,
-) -> Result<Chosen<'a, E>, ModelsError> {
-    let space: &'a dyn ModelSpace = problem.space();
+) -> Result<Chosen<D>, ModelsError> {
+    let space = problem.space();
     let log_prior = |word: &[u16]| problem.log_prior(word);
     let (settings, reason) = match settings {
         ModelsSettings::Auto {} => {
@@ -184,22 +198,22 @@ pub fn build<'a, P: Problem, E: Engine + 'a>(
         }
         _ => (settings.clone(), None),
     };
-    let models: Box<dyn ModelDistribution<E> + 'a> = match &settings {
+    let models: Box<dyn ModelDistribution<D>> = match &settings {
         ModelsSettings::Auto {} => unreachable!("a choice is written out"),
         ModelsSettings::Categorical(CategoricalSettings { learning }) => {
             let catalogue = Catalogue::new(space, MOST)?;
-            Box::new(Categorical::new(engine, catalogue, log_prior, learning)?)
+            Box::new(Categorical::new(device, catalogue, log_prior, learning)?)
         }
         ModelsSettings::Autoregressive(AutoregressiveSettings { network, learning }) => {
-            Box::new(Autoregressive::new(engine, space, network, learning, rows, seed)?)
+            Box::new(Autoregressive::new(device, Arc::clone(problem), network, learning, rows, seed)?)
         }
         ModelsSettings::Surrogate(settings) => {
-            Box::new(Surrogate::new(engine, space, Catalogue::new(space, MOST)?, log_prior, settings)?)
+            Box::new(Surrogate::new(device.workers(), space, Catalogue::new(space, MOST)?, log_prior, settings)?)
         }
-        ModelsSettings::Modular(settings) => {
-            let factors = problem.factors().filter(|_| split);
-            Box::new(Modular::new(engine, space, factors.ok_or(ModelsError::NotModular)?, settings)?)
-        }
+        ModelsSettings::Modular(settings) => Box::new(
+            Modular::new(Arc::clone(problem), settings)
+                .and_then(|found| split.then_some(found).ok_or(ModelsError::NotModular))?,
+        ),
     };
     Ok(Chosen { models, settings, reason })
 }

@@ -33,7 +33,8 @@ pub use words::{DigitInput, WordError, WordNet, WordNetSettings};
 
 use std::ops::ControlFlow;
 
-use crate::engine::Engine;
+use crate::device::{Device, DeviceError, UpdateRecord};
+use crate::objective;
 use crate::random::{Purpose, Stream};
 use crate::space::Catalogue;
 use crate::state::{State, StateError};
@@ -44,33 +45,38 @@ pub type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
 /// A distribution over the words of a space, which can be drawn from, evaluated and improved.
 ///
 /// Words are given row-major, one after another; `log_q.len()` says how many.
-pub trait ModelDistribution<E: Engine>: Send {
-    /// Makes the first q, where that takes long; otherwise it is made when it is first needed. `progress` hears how many parts of
-    /// how many are done, and may end it; then nothing has changed.
-    fn prepare(&mut self, _engine: &E, _progress: &mut Progress<'_>) -> ControlFlow<()> {
+pub trait ModelDistribution<D: Device>: Send + Sync {
+    /// Makes the first q, where that takes long: called before anything else, again and again until it is made. `progress`
+    /// hears how many parts of how many are done, and may end it; then nothing has changed.
+    fn prepare(&mut self, _device: &D, _progress: &mut Progress<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
     /// Draws a word for every row, row r from the random stream of `(draw, r)`, with its log probability.
-    fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]);
+    fn sample(&self, device: &D, draw: Draw, words: &mut [u16], log_q: &mut [f64]) -> Result<(), ModelsError>;
 
     /// Log probabilities of words; −∞ for forbidden ones.
-    fn log_prob(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]);
+    fn log_prob(&self, device: &D, words: &[u16], log_q: &mut [f64]) -> Result<(), ModelsError>;
 
     /// Learns from a batch that was drawn by [`ModelDistribution::sample`] and scored.
-    fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate;
+    fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError>;
+
+    /// What was seen of the gradients of ψ, where it learns by gradients.
+    fn gradients(&self, _device: &D) -> Result<Option<UpdateRecord>, DeviceError> {
+        Ok(None)
+    }
 
     /// Everything that [`ModelDistribution::restore`] needs to go on bit for bit.
-    fn state(&self, engine: &E) -> State;
+    fn state(&self, device: &D) -> Result<State, DeviceError>;
 
     /// Goes on from a kept state.
-    fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError>;
+    fn restore(&mut self, device: &D, state: &mut State) -> Result<(), StateError>;
 
-    /// Learning is over: what was only there to explore may go.
-    fn settle(&mut self, _engine: &E) {}
+    /// Learning is over: what was only there to explore (an upper confidence bound) goes.
+    fn end_exploration(&mut self, _device: &D) {}
 
     /// Scores of nodes and their parents, where q is a product of them.
-    fn parent_scores(&mut self, _engine: &E) -> Option<ParentScores> {
+    fn parent_scores(&self) -> Option<ParentScores> {
         None
     }
 
@@ -132,15 +138,13 @@ impl ScoredBatch<'_> {
     /// The loss of each kept row, `log h + log q − log p` (paper, section "Estimation via Monte Carlo gradients").
     fn losses(&self) -> impl Iterator<Item = Option<f64>> + '_ {
         let rows = self.log_h.iter().zip(self.log_q).zip(self.log_prior).zip(self.kept);
-        rows.map(|(((log_h, log_q), log_prior), &kept)| kept.then_some(log_h + log_q - log_prior))
+        rows.map(|(((log_h, log_q), log_prior), &kept)| kept.then(|| objective::loss(*log_h, *log_q, *log_prior)))
     }
 }
 
 /// What an update did.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct ModelUpdate {
-    /// Norm of the gradient before clipping; 0 where there is none.
-    pub gradient_norm: f64,
     /// Which share of the step the information limit let through; 0 when it was discarded.
     pub scale: f64,
 }

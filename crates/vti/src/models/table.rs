@@ -1,9 +1,10 @@
 //! Probabilities of numbered words, kept up to date and drawn from.
 
-use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
-use crate::engine::{Engine, Real};
+use crate::simd::Real;
+use crate::simd::{Instructions, Kernel, Vector};
 use crate::space::Catalogue;
 use crate::state::{State, StateError};
+use crate::workers::Workers;
 
 use super::Draw;
 use super::descent::SMALLEST;
@@ -101,8 +102,8 @@ impl Table {
         self.before.last().copied().unwrap_or(0.0)
     }
 
-    /// Sets the logits, side by side where the engine can.
-    pub(super) fn set_logits<E: Engine>(&mut self, engine: &E, logits: impl Iterator<Item = f64>) {
+    /// Sets the logits, side by side where there are several workers.
+    pub(super) fn set_logits(&mut self, workers: &Workers, logits: impl Iterator<Item = f64>) {
         self.logits.iter_mut().zip(logits).for_each(|(to, logit)| *to = logit);
         let top = self.logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let instructions = Instructions::detect();
@@ -111,7 +112,7 @@ impl Table {
         let parts = self.logits.chunks(words).zip(self.weights.chunks_mut(words)).zip(self.sums.chunks_mut(TOGETHER));
         let mut tasks: Vec<Weigh<'_>> =
             parts.map(|((logits, weights), sums)| Weigh { top, logits, weights, sums }).collect();
-        engine.for_each_lane(&mut tasks, |_, Weigh { top, logits, weights, sums }| {
+        workers.for_each(&mut tasks, |_, Weigh { top, logits, weights, sums }| {
             instructions.run(Weigh { top: *top, logits, weights, sums });
         });
         let (mut total, mut energy) = (0.0, 0.0);
@@ -129,7 +130,7 @@ impl Table {
 
     /// Moves the logits towards `goal` as far as the entropy changes by no more than `limit`: the whole way, or the largest
     /// halving of it that does, starting from twice the share that went last time. Returns the share.
-    pub(super) fn approach<E: Engine>(&mut self, engine: &E, goal: &[f64], limit: f64, last: f64) -> f64 {
+    pub(super) fn approach(&mut self, workers: &Workers, goal: &[f64], limit: f64, last: f64) -> f64 {
         if limit <= 0.0 {
             return 0.0;
         }
@@ -140,13 +141,13 @@ impl Table {
             let between = |(&from, &to): (&f64, &f64)| {
                 if share < 1.0 && from.is_finite() { from + share * (to - from) } else { to }
             };
-            self.set_logits(engine, start.iter().zip(goal).map(between));
+            self.set_logits(workers, start.iter().zip(goal).map(between));
             if (self.entropy - entropy).abs() <= limit {
                 return share;
             }
             share *= 0.5;
         }
-        self.set_logits(engine, start.into_iter());
+        self.set_logits(workers, start.into_iter());
         0.0
     }
 
@@ -199,9 +200,9 @@ impl Table {
         state.put("logits", &self.logits);
     }
 
-    pub(super) fn restore<E: Engine>(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
+    pub(super) fn restore(&mut self, workers: &Workers, state: &mut State) -> Result<(), StateError> {
         let logits = state.take::<f64>("logits", self.logits.len())?;
-        self.set_logits(engine, logits.into_iter());
+        self.set_logits(workers, logits.into_iter());
         Ok(())
     }
 }
@@ -210,9 +211,9 @@ impl Table {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::engine::CpuEngine;
     use crate::random::{Purpose, Stream};
     use crate::space::Subsets;
+    use crate::workers::Workers;
 
     /// Random logits, some of them −∞, over 2¹² words: several blocks.
     fn table() -> (Table, Vec<f64>) {
@@ -221,7 +222,7 @@ mod tests {
             .map(|m| if m % 7 == 3 || (1024..2048).contains(&m) { f64::NEG_INFINITY } else { 2.0 * stream.normal() })
             .collect();
         let mut table = Table::new(Catalogue::new(&Subsets::new(12).unwrap(), 1 << 12).unwrap());
-        table.set_logits(&CpuEngine::<f64>::new(2).unwrap(), logits.iter().copied());
+        table.set_logits(&Workers::new(2).unwrap(), logits.iter().copied());
         (table, logits)
     }
 

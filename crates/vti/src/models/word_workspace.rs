@@ -3,8 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::words::{WordError, WordNet, outputs};
-use crate::engine::{Engine, Entry, Placement, Real, RowPlan, ShortSlice};
+use crate::device::{Device, DeviceError, Entry, Placement, RowPlan, ShortSlice};
 use crate::flow::made::{Made, MadeScratch, MadeTape, MadeUnits};
+use crate::simd::Real;
 use crate::space::ModelSpace;
 
 /// What a workspace is for.
@@ -17,85 +18,92 @@ pub enum WordPasses {
 }
 
 /// Memory for drawing words, for their log probabilities and gradients.
-pub struct WordWorkspace<E: Engine> {
+pub struct WordWorkspace<D: Device> {
     arities: Box<[u16]>,
     entries: Box<[Entry]>,
     /// Of the network it was made for.
     parameters: usize,
     rows: usize,
-    lane_rows: usize,
+    shard_rows: usize,
     input_width: usize,
-    /// Whether the lanes hold log probabilities of known words that no backward pass has used up.
+    /// Whether the shards hold log probabilities of known words that no backward pass has used up.
     pub(super) forward_done: bool,
-    pub(super) lanes: Vec<Lane<E>>,
-    pub(super) spare: Spare<E>,
+    pub(super) shards: Vec<Shard<D>>,
+    pub(super) spare: Spare<D>,
     /// For moving words in.
-    host: Vec<E::Real>,
+    host: Vec<D::Real>,
 }
 
-/// Hidden units for lanes that need them only during a pass. A lane takes what another has just put down, so that they stay
-/// in a core's caches, and there are no more than lanes at work at the same time.
-pub(super) struct Spare<E: Engine>(Mutex<Vec<MadeUnits<E>>>);
+/// Hidden units for shards that need them only during a pass. A shard takes what another has just put down, so that they stay
+/// in a core's caches, and there are no more than shards at work at the same time.
+pub(super) struct Spare<D: Device>(Mutex<Vec<MadeUnits<D>>>);
 
-impl<E: Engine> Spare<E> {
-    fn place(&self) -> MutexGuard<'_, Vec<MadeUnits<E>>> {
+impl<D: Device> Spare<D> {
+    fn place(&self) -> MutexGuard<'_, Vec<MadeUnits<D>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `pass` with a lane that has hidden units.
-    pub(super) fn lend(&self, made: &Made, engine: &E, lane: &mut Lane<E>, pass: impl FnOnce(&mut Lane<E>)) {
-        if lane.training.is_some() {
+    /// Calls `pass` with a shard that has hidden units.
+    pub(super) fn lend(
+        &self,
+        made: &Made,
+        device: &D,
+        shard: &mut Shard<D>,
+        pass: impl FnOnce(&mut Shard<D>) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        if shard.training.is_some() {
             // It keeps its own for the backward pass.
-            return pass(lane);
+            return pass(shard);
         }
         let units = self.place().pop();
-        let units = units.unwrap_or_else(|| made.units(engine, lane.capacity));
-        let none = std::mem::replace(&mut lane.tape.units, units);
-        pass(lane);
-        let units = std::mem::replace(&mut lane.tape.units, none);
+        let units = units.map_or_else(|| made.units(device, shard.capacity), Ok)?;
+        let none = std::mem::replace(&mut shard.tape.units, units);
+        let passed = pass(shard);
+        let units = std::mem::replace(&mut shard.tape.units, none);
         self.place().push(units);
+        passed
     }
 }
 
 /// A share of the rows, numbered from 0.
-pub(super) struct Lane<E: Engine> {
+pub(super) struct Shard<D: Device> {
     pub(super) count: usize,
-    /// Rows of the largest lane.
+    /// Rows of the largest shard.
     capacity: usize,
-    pub(super) rows: E::Rows,
-    pub(super) contexts: E::Rows,
-    pub(super) empty: E::Matrix,
-    pub(super) uniforms: E::Matrix,
+    pub(super) rows: D::Rows,
+    pub(super) contexts: D::Rows,
+    pub(super) empty: D::Matrix,
+    pub(super) uniforms: D::Matrix,
     /// Symbols.
-    pub(super) words: E::Matrix,
+    pub(super) words: D::Matrix,
     /// Symbols as the network reads them.
-    pub(super) inputs: E::Matrix,
-    pub(super) log_prob: E::Matrix,
-    pub(super) tape: MadeTape<E>,
-    pub(super) training: Option<Training<E>>,
+    pub(super) inputs: D::Matrix,
+    pub(super) log_prob: D::Matrix,
+    pub(super) tape: MadeTape<D>,
+    pub(super) training: Option<Training<D>>,
     /// Symbols on the host, row-major: what constraints look at.
     prefix: Vec<u16>,
     /// Constraints: made when first needed.
-    rules: Option<Rules<E>>,
+    rules: Option<Rules<D>>,
 }
 
-/// What a lane needs for gradients.
-pub(super) struct Training<E: Engine> {
-    pub(super) weights: E::Matrix,
-    pub(super) scratch: MadeScratch<E>,
-    /// Empty in the first lane, which writes to the caller's.
-    pub(super) parameters: E::Buffer,
+/// What a shard needs for gradients.
+pub(super) struct Training<D: Device> {
+    pub(super) weights: D::Matrix,
+    pub(super) scratch: MadeScratch<D>,
+    /// Empty in the first shard, which writes to the caller's.
+    pub(super) parameters: D::Buffer,
 }
 
-/// What a lane needs to know which symbols are allowed.
-struct Rules<E: Engine> {
+/// What a shard needs to know which symbols are allowed.
+struct Rules<D: Device> {
     allowed: Vec<bool>,
-    host: Vec<E::Real>,
+    host: Vec<D::Real>,
     /// What is added to the logits: 0, or ∓∞.
-    mask: E::Matrix,
+    mask: D::Matrix,
 }
 
-impl<E: Engine> std::fmt::Debug for WordWorkspace<E> {
+impl<D: Device> std::fmt::Debug for WordWorkspace<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WordWorkspace")
             .field("arities", &self.arities)
@@ -106,39 +114,42 @@ impl<E: Engine> std::fmt::Debug for WordWorkspace<E> {
 
 const ONE_NUMBER: Placement<'static> = Placement::Whole { stride: 1, first: 0 };
 
-impl<E: Engine> WordWorkspace<E> {
-    pub(super) fn new(net: &WordNet, engine: &E, rows: usize, passes: WordPasses) -> Self {
+impl<D: Device> WordWorkspace<D> {
+    pub(super) fn new(net: &WordNet, device: &D, rows: usize, passes: WordPasses) -> Result<Self, DeviceError> {
         let (variables, made) = (net.arities.len(), &net.made);
         let training = passes == WordPasses::Training;
-        let lane_rows = if training {
-            engine.lane_rows(rows, net.parameter_count()).next_multiple_of(engine.row_grain())
+        let shard_rows = if training {
+            device.shard_rows(rows, net.parameter_count()).next_multiple_of(device.row_grain())
         } else {
-            engine.independent_lane_rows(rows)
+            device.independent_shard_rows(rows)
         };
-        let lane_rows = lane_rows.clamp(1, rows.max(1));
+        let shard_rows = shard_rows.clamp(1, rows.max(1));
         let input_width = made.inputs(variables - 1).end;
-        let (dims, zeros) = (vec![variables as u32; lane_rows], vec![0; lane_rows]);
-        let lane = |first: usize| {
-            let count = lane_rows.min(rows - first);
+        let (dims, zeros) = (vec![variables as u32; shard_rows], vec![0; shard_rows]);
+        let shard = |first: usize| {
+            let count = shard_rows.min(rows - first);
             let order: Vec<u32> = (0..count as u32).collect();
-            // Lanes for evaluation borrow theirs.
-            let units = made.units(engine, if training { count } else { 0 });
-            let mut lane = Lane {
+            // Shards for evaluation borrow theirs.
+            let units = made.units(device, if training { count } else { 0 })?;
+            let for_training = || {
+                Ok::<_, DeviceError>(Training {
+                    weights: device.matrix(1, count)?,
+                    scratch: Made::scratch(device, made.hidden(), made.max_inputs(), count)?,
+                    parameters: device.buffer(if first == 0 { 0 } else { net.parameter_count() })?,
+                })
+            };
+            let mut shard = Shard {
                 count,
-                capacity: lane_rows,
-                rows: engine.rows(count, 0),
-                contexts: engine.rows(0, 0),
-                empty: engine.matrix(0, 0),
-                uniforms: engine.matrix(variables, count),
-                words: engine.matrix(variables, count),
-                inputs: engine.matrix(input_width, count),
-                log_prob: engine.matrix(1, count),
-                tape: made.tape_with(units, engine, count, 0, training),
-                training: training.then(|| Training {
-                    weights: engine.matrix(1, count),
-                    scratch: Made::scratch(engine, made.hidden(), made.max_inputs(), count),
-                    parameters: engine.buffer(if first == 0 { 0 } else { net.parameter_count() }),
-                }),
+                capacity: shard_rows,
+                rows: device.rows(count, 0)?,
+                contexts: device.rows(0, 0)?,
+                empty: device.matrix(0, 0)?,
+                uniforms: device.matrix(variables, count)?,
+                words: device.matrix(variables, count)?,
+                inputs: device.matrix(input_width, count)?,
+                log_prob: device.matrix(1, count)?,
+                tape: made.tape_with(units, device, count, 0, training)?,
+                training: training.then(for_training).transpose()?,
                 prefix: vec![0; count * variables],
                 rules: None,
             };
@@ -151,21 +162,21 @@ impl<E: Engine> WordWorkspace<E> {
                 starts: &[],
                 needs_active: false,
             };
-            engine.set_rows(&mut lane.rows, plan);
-            lane
+            device.set_rows(&mut shard.rows, plan)?;
+            Ok::<_, DeviceError>(shard)
         };
-        Self {
+        Ok(Self {
             arities: net.arities.clone(),
             entries: net.entries.clone(),
             parameters: net.parameter_count(),
             rows,
-            lane_rows,
+            shard_rows,
             input_width,
             forward_done: false,
-            lanes: (0..rows).step_by(lane_rows).map(lane).collect(),
+            shards: (0..rows).step_by(shard_rows).map(shard).collect::<Result<_, _>>()?,
             spare: Spare(Mutex::default()),
-            host: Vec::with_capacity(lane_rows * input_width.max(variables)),
-        }
+            host: Vec::with_capacity(shard_rows * input_width.max(variables)),
+        })
     }
 
     pub(super) fn belongs_to(&self, net: &WordNet) -> bool {
@@ -178,17 +189,17 @@ impl<E: Engine> WordWorkspace<E> {
     }
 
     /// Sets the uniform numbers in [0, 1), one per row and variable, row-major.
-    pub fn write_uniforms(&mut self, engine: &E, uniforms: &[E::Real]) -> Result<(), WordError> {
+    pub fn write_uniforms(&mut self, device: &D, uniforms: &[D::Real]) -> Result<(), WordError> {
         let stride = self.arities.len();
         ShortSlice::check("uniforms", uniforms.len(), self.rows * stride)?;
-        for (lane, from) in self.lanes.iter_mut().zip(uniforms.chunks(self.lane_rows * stride)) {
-            engine.import(&lane.rows, from, Placement::Whole { stride, first: 0 }, &mut lane.uniforms);
+        for (shard, from) in self.shards.iter_mut().zip(uniforms.chunks(self.shard_rows * stride)) {
+            device.import(&shard.rows, from, Placement::Whole { stride, first: 0 }, &mut shard.uniforms)?;
         }
         Ok(())
     }
 
     /// Sets the words, row-major.
-    pub fn write_words(&mut self, engine: &E, words: &[u16]) -> Result<(), WordError> {
+    pub fn write_words(&mut self, device: &D, words: &[u16]) -> Result<(), WordError> {
         let variables = self.arities.len();
         ShortSlice::check("words", words.len(), self.rows * variables)?;
         self.forward_done = false;
@@ -199,109 +210,125 @@ impl<E: Engine> WordWorkspace<E> {
                 return Err(WordError::Symbol { row, variable, symbol, arity });
             }
         }
-        for (lane, words) in self.lanes.iter_mut().zip(words.chunks(self.lane_rows * variables)) {
-            lane.prefix.copy_from_slice(&words[..lane.count * variables]);
-            let numbers = lane.prefix.iter().map(|&symbol| E::Real::from_f64(f64::from(symbol)));
+        for (shard, words) in self.shards.iter_mut().zip(words.chunks(self.shard_rows * variables)) {
+            shard.prefix.copy_from_slice(&words[..shard.count * variables]);
+            let numbers = shard.prefix.iter().map(|&symbol| D::Real::from_f64(f64::from(symbol)));
             self.host.clear();
             self.host.extend(numbers);
-            engine.import(&lane.rows, &self.host, Placement::Whole { stride: variables, first: 0 }, &mut lane.words);
+            device.import(
+                &shard.rows,
+                &self.host,
+                Placement::Whole { stride: variables, first: 0 },
+                &mut shard.words,
+            )?;
             self.host.clear();
-            self.host.resize(lane.count * self.input_width, E::Real::ZERO);
-            for (word, to) in lane.prefix.chunks_exact(variables).zip(self.host.chunks_exact_mut(self.input_width)) {
+            self.host.resize(shard.count * self.input_width, D::Real::ZERO);
+            for (word, to) in shard.prefix.chunks_exact(variables).zip(self.host.chunks_exact_mut(self.input_width)) {
                 for (&symbol, entry) in word.iter().zip(&self.entries) {
                     match entry {
-                        Entry::Scaled { feature, scale } => to[*feature] = E::Real::from_f64(f64::from(symbol) * scale),
-                        Entry::OneHot { features } => to[features.start + usize::from(symbol)] = E::Real::ONE,
+                        Entry::Scaled { feature, scale } => to[*feature] = D::Real::from_f64(f64::from(symbol) * scale),
+                        Entry::OneHot { features } => to[features.start + usize::from(symbol)] = D::Real::ONE,
                     }
                 }
             }
             let at = Placement::Whole { stride: self.input_width, first: 0 };
-            engine.import(&lane.rows, &self.host, at, &mut lane.inputs);
+            device.import(&shard.rows, &self.host, at, &mut shard.inputs)?;
         }
         Ok(())
     }
 
     /// Reads the words, row-major, and their log probabilities. Everything is read even when the error says that a log
     /// probability is not finite.
-    pub fn read_words(&self, engine: &E, words: &mut [u16], log_prob: &mut [E::Real]) -> Result<(), WordError> {
+    pub fn read_words(&self, device: &D, words: &mut [u16], log_prob: &mut [D::Real]) -> Result<(), WordError> {
         let variables = self.arities.len();
         ShortSlice::check("words", words.len(), self.rows * variables)?;
-        let mut symbols = vec![E::Real::ZERO; self.lane_rows * variables];
-        for (lane, words) in self.lanes.iter().zip(words.chunks_mut(self.lane_rows * variables)) {
-            engine.export(&lane.rows, &lane.words, Placement::Whole { stride: variables, first: 0 }, &mut symbols);
-            let symbols = symbols.iter().take(lane.count * variables);
+        let mut symbols = vec![D::Real::ZERO; self.shard_rows * variables];
+        for (shard, words) in self.shards.iter().zip(words.chunks_mut(self.shard_rows * variables)) {
+            device.export(&shard.rows, &shard.words, Placement::Whole { stride: variables, first: 0 }, &mut symbols)?;
+            let symbols = symbols.iter().take(shard.count * variables);
             words.iter_mut().zip(symbols).for_each(|(to, symbol)| *to = symbol.to_f64() as u16);
         }
-        self.read_log_prob(engine, log_prob)?;
+        self.read_log_prob(device, log_prob)?;
         let bad = log_prob.iter().take(self.rows).position(|value| !value.is_finite());
         bad.map_or(Ok(()), |row| Err(WordError::NotFinite { row }))
     }
 
     /// Reads the log probabilities of the words; −∞ for forbidden ones.
-    pub fn read_log_prob(&self, engine: &E, log_prob: &mut [E::Real]) -> Result<(), WordError> {
+    pub fn read_log_prob(&self, device: &D, log_prob: &mut [D::Real]) -> Result<(), WordError> {
         ShortSlice::check("log_prob", log_prob.len(), self.rows)?;
-        for (lane, to) in self.lanes.iter().zip(log_prob.chunks_mut(self.lane_rows)) {
-            engine.export(&lane.rows, &lane.log_prob, ONE_NUMBER, to);
+        for (shard, to) in self.shards.iter().zip(log_prob.chunks_mut(self.shard_rows)) {
+            device.export(&shard.rows, &shard.log_prob, ONE_NUMBER, to)?;
         }
         Ok(())
     }
 
     /// Reads the logits behind the last words: for each row, those of all variables one after another.
-    pub fn read_logits(&self, engine: &E, logits: &mut [E::Real]) -> Result<(), WordError> {
+    pub fn read_logits(&self, device: &D, logits: &mut [D::Real]) -> Result<(), WordError> {
         let stride = self.arities.iter().map(|&arity| outputs(arity)).sum();
         ShortSlice::check("logits", logits.len(), self.rows * stride)?;
-        for (lane, to) in self.lanes.iter().zip(logits.chunks_mut(self.lane_rows * stride)) {
-            engine.export(&lane.rows, &lane.tape.rho, Placement::Whole { stride, first: 0 }, to);
+        for (shard, to) in self.shards.iter().zip(logits.chunks_mut(self.shard_rows * stride)) {
+            device.export(&shard.rows, &shard.tape.rho, Placement::Whole { stride, first: 0 }, to)?;
         }
         Ok(())
     }
 
-    pub(super) fn write_weights(&mut self, engine: &E, weights: &[E::Real]) -> Result<(), WordError> {
+    pub(super) fn write_weights(&mut self, device: &D, weights: &[D::Real]) -> Result<(), WordError> {
         ShortSlice::check("weights", weights.len(), self.rows)?;
-        for (lane, weights) in self.lanes.iter_mut().zip(weights.chunks(self.lane_rows)) {
-            let training = lane.training.as_mut().ok_or(WordError::NoForwardPass)?;
-            engine.import(&lane.rows, &weights[..lane.count], ONE_NUMBER, &mut training.weights);
+        for (shard, weights) in self.shards.iter_mut().zip(weights.chunks(self.shard_rows)) {
+            let training = shard.training.as_mut().ok_or(WordError::NoForwardPass)?;
+            device.import(&shard.rows, &weights[..shard.count], ONE_NUMBER, &mut training.weights)?;
         }
         Ok(())
     }
 
-    /// Runs `backward` in every lane and sums their gradients in order.
+    /// Runs `backward` in every shard and sums their gradients in order.
     pub(super) fn backward(
         &mut self,
-        engine: &E,
-        gradient: &mut E::Buffer,
-        backward: impl Fn(&mut Lane<E>) + Sync + Send,
-    ) {
-        // The first lane works in the caller's memory.
-        let swap = |lanes: &mut [Lane<E>], gradient: &mut E::Buffer| {
-            if let Some(training) = lanes.first_mut().and_then(|lane| lane.training.as_mut()) {
+        device: &D,
+        gradient: &mut D::Buffer,
+        backward: impl Fn(&mut Shard<D>) -> Result<(), DeviceError> + Sync,
+    ) -> Result<(), DeviceError> {
+        // The first shard works in the caller's memory.
+        let swap = |shards: &mut [Shard<D>], gradient: &mut D::Buffer| {
+            if let Some(training) = shards.first_mut().and_then(|shard| shard.training.as_mut()) {
                 std::mem::swap(&mut training.parameters, gradient);
             }
         };
-        swap(&mut self.lanes, gradient);
-        engine.for_each_lane(&mut self.lanes, |_, lane| backward(lane));
-        swap(&mut self.lanes, gradient);
-        for training in self.lanes.iter().skip(1).filter_map(|lane| lane.training.as_ref()) {
-            engine.combine(1.0, &training.parameters, 1.0, gradient);
+        swap(&mut self.shards, gradient);
+        let passed = device.workers().try_for_each(&mut self.shards, |_, shard| backward(shard));
+        swap(&mut self.shards, gradient);
+        passed?;
+        for training in self.shards.iter().skip(1).filter_map(|shard| shard.training.as_ref()) {
+            device.combine(1.0, &training.parameters, 1.0, gradient)?;
         }
+        Ok(())
     }
 }
 
-impl<E: Engine> Lane<E> {
+impl<D: Device> Shard<D> {
     /// Adds ∓∞ to the logits of symbols of `variable` that `space` does not allow after the symbols before it.
-    pub(super) fn forbid(&mut self, net: &WordNet, engine: &E, space: &dyn ModelSpace, variable: usize) {
+    pub(super) fn forbid(
+        &mut self,
+        net: &WordNet,
+        device: &D,
+        space: &dyn ModelSpace,
+        variable: usize,
+    ) -> Result<(), DeviceError> {
         let (variables, outputs) = (net.arities.len(), net.outputs(variable));
-        let rules = self.rules.get_or_insert_with(|| Rules {
-            allowed: Vec::new(),
-            host: Vec::new(),
-            mask: engine.matrix(net.outputs(variables - 1).end, self.count),
-        });
+        let rules = match &mut self.rules {
+            Some(rules) => rules,
+            none => none.insert(Rules {
+                allowed: Vec::new(),
+                host: Vec::new(),
+                mask: device.matrix(net.outputs(variables - 1).end, self.count)?,
+            }),
+        };
         let arity = usize::from(net.arities[variable]);
         rules.allowed.resize(arity, true);
         rules.host.clear();
         for word in self.prefix.chunks_exact(variables) {
             space.allow(&word[..variable], &mut rules.allowed);
-            let penalty = |allowed: bool| if allowed { E::Real::ZERO } else { E::Real::NEG_INFINITY };
+            let penalty = |allowed: bool| if allowed { D::Real::ZERO } else { D::Real::NEG_INFINITY };
             if outputs.len() == 1 {
                 // The logit of 1: −∞ forbids 1, +∞ forbids 0.
                 rules.host.push(penalty(rules.allowed[1]) - penalty(rules.allowed[0]));
@@ -310,18 +337,20 @@ impl<E: Engine> Lane<E> {
             }
         }
         let at = Placement::Whole { stride: outputs.len(), first: outputs.start };
-        engine.import(&self.rows, &rules.host, at, &mut rules.mask);
-        engine.add_features(&self.rows, outputs, &rules.mask, &mut self.tape.rho);
+        device.import(&self.rows, &rules.host, at, &mut rules.mask)?;
+        device.add_features(&self.rows, outputs, &rules.mask, &mut self.tape.rho)?;
+        Ok(())
     }
 
     /// Takes the symbol just drawn into the prefix.
-    pub(super) fn remember(&mut self, engine: &E, variable: usize) {
-        let Some(rules) = &mut self.rules else { return };
+    pub(super) fn remember(&mut self, device: &D, variable: usize) -> Result<(), DeviceError> {
+        let Some(rules) = &mut self.rules else { return Ok(()) };
         rules.host.clear();
-        rules.host.resize(self.count, E::Real::ZERO);
-        engine.export(&self.rows, &self.words, Placement::Whole { stride: 1, first: variable }, &mut rules.host);
+        rules.host.resize(self.count, D::Real::ZERO);
+        device.export(&self.rows, &self.words, Placement::Whole { stride: 1, first: variable }, &mut rules.host)?;
         let variables = self.prefix.len() / self.count.max(1);
         let places = self.prefix.iter_mut().skip(variable).step_by(variables);
         places.zip(&rules.host).for_each(|(to, symbol)| *to = symbol.to_f64() as u16);
+        Ok(())
     }
 }

@@ -8,12 +8,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::word_workspace::{Lane, WordPasses, WordWorkspace};
-use crate::engine::{Choice, Engine, Entry, Real, ShortSlice, Symbols};
+use super::word_workspace::{Shard, WordPasses, WordWorkspace};
+use crate::device::{Choice, Device, DeviceError, Entry, ShortSlice, Symbols};
 use crate::flow::Tensor;
 use crate::flow::context::{ContextCall, Encoded};
 use crate::flow::made::{Made, MadeShape, MadeTape, RowCall};
 use crate::flow::parameters::Layout;
+use crate::simd::Real;
 use crate::space::ModelSpace;
 
 /// Settings of a [`WordNet`].
@@ -56,6 +57,9 @@ pub enum WordError {
         /// How many symbols it has.
         arity: u16,
     },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A slice that is too short.
     #[error(transparent)]
     Length(#[from] ShortSlice),
@@ -94,19 +98,19 @@ pub enum WordError {
 /// A distribution over words `word[i] < arities[i]`.
 ///
 /// ```
-/// use vti::engine::{CpuEngine, Engine};
+/// use vti::device::{Cpu, Device};
 /// use vti::models::{WordNet, WordNetSettings, WordPasses};
 ///
 /// let words = WordNet::new(&[3, 2, 2], &WordNetSettings::default())?;
-/// let engine = CpuEngine::<f64>::new(1)?;
-/// let mut parameters = engine.buffer(words.parameter_count());
-/// engine.write(&words.initial_parameters(1), &mut parameters);
+/// let device = Cpu::<f64>::new(1)?;
+/// let mut parameters = device.buffer(words.parameter_count())?;
+/// device.write(&words.initial_parameters(1), &mut parameters)?;
 ///
-/// let mut work = words.workspace(&engine, 2, WordPasses::Evaluation);
-/// work.write_uniforms(&engine, &[0.1, 0.2, 0.3, 0.9, 0.8, 0.7])?;
-/// words.sample(&engine, &parameters, &mut work, None)?;
+/// let mut work = words.workspace(&device, 2, WordPasses::Evaluation)?;
+/// work.write_uniforms(&device, &[0.1, 0.2, 0.3, 0.9, 0.8, 0.7])?;
+/// words.sample(&device, &parameters, &mut work, None)?;
 /// let (mut drawn, mut log_prob) = (vec![0; 6], vec![0.0; 2]);
-/// work.read_words(&engine, &mut drawn, &mut log_prob)?;
+/// work.read_words(&device, &mut drawn, &mut log_prob)?;
 /// assert_eq!(drawn, [0, 0, 0, 2, 1, 1]); // a new network is uniform
 /// assert!((log_prob[0] + 12f64.ln()).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -170,139 +174,145 @@ impl WordNet {
     }
 
     /// Memory for up to `rows` words.
-    pub fn workspace<E: Engine>(&self, engine: &E, rows: usize, passes: WordPasses) -> WordWorkspace<E> {
-        WordWorkspace::new(self, engine, rows, passes)
+    pub fn workspace<D: Device>(
+        &self,
+        device: &D,
+        rows: usize,
+        passes: WordPasses,
+    ) -> Result<WordWorkspace<D>, WordError> {
+        Ok(WordWorkspace::new(self, device, rows, passes)?)
     }
 
     /// Draws a word for every row from its uniform numbers, evaluating each unit of the network once. With `rules`, symbols
     /// that a space does not allow after what was drawn before have probability 0.
-    pub fn sample<E: Engine>(
+    pub fn sample<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut WordWorkspace<E>,
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut WordWorkspace<D>,
         rules: Option<&dyn ModelSpace>,
     ) -> Result<(), WordError> {
-        self.draw(engine, parameters, work, rules, |call, words, variable, tape| {
-            self.made.step(call, words, variable, tape);
+        self.draw(device, parameters, work, rules, |call, words, variable, tape| {
+            self.made.step(call, words, variable, tape)
         })
     }
 
     /// The same words by a whole pass for every symbol: the obvious way, to check [`WordNet::sample`] against.
-    pub fn sample_by_full_passes<E: Engine>(
+    pub fn sample_by_full_passes<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut WordWorkspace<E>,
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut WordWorkspace<D>,
         rules: Option<&dyn ModelSpace>,
     ) -> Result<(), WordError> {
-        self.draw(engine, parameters, work, rules, |call, words, _, tape| self.made.evaluate(call, words, tape))
+        self.draw(device, parameters, work, rules, |call, words, _, tape| self.made.evaluate(call, words, tape))
     }
 
     /// Draws the variables one after another; `evaluate` brings the logits of one up to date.
-    fn draw<E: Engine>(
+    fn draw<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut WordWorkspace<E>,
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut WordWorkspace<D>,
         rules: Option<&dyn ModelSpace>,
-        evaluate: impl Fn(&RowCall<'_, E>, &E::Matrix, usize, &mut MadeTape<E>) + Sync + Send,
+        evaluate: impl Fn(&RowCall<'_, D>, &D::Matrix, usize, &mut MadeTape<D>) -> Result<(), DeviceError> + Sync,
     ) -> Result<(), WordError> {
-        self.check(work, engine.len(parameters), rules)?;
+        self.check(work, device.len(parameters), rules)?;
         work.forward_done = false;
-        let draw = |lane: &mut Lane<E>| {
-            self.begin(engine, parameters, lane);
-            engine.clear(&mut lane.inputs);
+        let draw = |shard: &mut Shard<D>| {
+            self.begin(device, parameters, shard)?;
+            device.clear(&mut shard.inputs)?;
             for variable in 0..self.arities.len() {
-                let call = RowCall { engine, parameters, rows: &lane.rows };
-                evaluate(&call, &lane.inputs, variable, &mut lane.tape);
+                let call = RowCall { device, parameters, rows: &shard.rows };
+                evaluate(&call, &shard.inputs, variable, &mut shard.tape)?;
                 if let Some(rules) = rules {
-                    lane.forbid(self, engine, rules, variable);
+                    shard.forbid(self, device, rules, variable)?;
                 }
-                let Lane { rows, uniforms, words, inputs, log_prob, tape, .. } = lane;
+                let Shard { rows, uniforms, words, inputs, log_prob, tape, .. } = shard;
                 let (outputs, entry, logits) = (self.made.outputs(variable), self.entries[variable].clone(), &tape.rho);
                 let choice = Choice { variable, outputs, logits, uniforms, words, entry, inputs, log_prob };
-                engine.choose(rows, choice);
+                device.choose(rows, choice)?;
                 if rules.is_some() {
-                    lane.remember(engine, variable);
+                    shard.remember(device, variable)?;
                 }
             }
+            Ok(())
         };
-        let WordWorkspace { lanes, spare, .. } = work;
-        engine.for_each_lane(lanes, |_, lane| spare.lend(&self.made, engine, lane, draw));
-        Ok(())
+        let WordWorkspace { shards, spare, .. } = work;
+        Ok(device.workers().try_for_each(shards, |_, shard| spare.lend(&self.made, device, shard, draw))?)
     }
 
     /// Log probabilities of the words in `work`, −∞ where `rules` forbid one.
-    pub fn log_prob<E: Engine>(
+    pub fn log_prob<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut WordWorkspace<E>,
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut WordWorkspace<D>,
         rules: Option<&dyn ModelSpace>,
     ) -> Result<(), WordError> {
-        self.check(work, engine.len(parameters), rules)?;
+        self.check(work, device.len(parameters), rules)?;
         work.forward_done = true;
-        let evaluate = |lane: &mut Lane<E>| {
-            self.begin(engine, parameters, lane);
-            let call = RowCall { engine, parameters, rows: &lane.rows };
-            self.made.evaluate(&call, &lane.inputs, &mut lane.tape);
+        let evaluate = |shard: &mut Shard<D>| {
+            self.begin(device, parameters, shard)?;
+            let call = RowCall { device, parameters, rows: &shard.rows };
+            self.made.evaluate(&call, &shard.inputs, &mut shard.tape)?;
             for variable in 0..self.arities.len() {
                 if let Some(rules) = rules {
-                    lane.forbid(self, engine, rules, variable);
+                    shard.forbid(self, device, rules, variable)?;
                 }
-                let Lane { rows, words, log_prob, tape, .. } = lane;
+                let Shard { rows, words, log_prob, tape, .. } = shard;
                 let symbols = Symbols { variable, outputs: self.made.outputs(variable), words };
-                engine.symbol_log_prob(rows, symbols, &tape.rho, log_prob);
+                device.symbol_log_prob(rows, symbols, &tape.rho, log_prob)?;
             }
+            Ok(())
         };
-        let WordWorkspace { lanes, spare, .. } = work;
-        engine.for_each_lane(lanes, |_, lane| spare.lend(&self.made, engine, lane, evaluate));
-        Ok(())
+        let WordWorkspace { shards, spare, .. } = work;
+        Ok(device.workers().try_for_each(shards, |_, shard| spare.lend(&self.made, device, shard, evaluate))?)
     }
 
     /// The gradient of `Σ_r weights[r] · log q(word_r)` with respect to ψ, written to `gradient`, for the words of the last
     /// [`WordNet::log_prob`], which it uses up. The weight of a forbidden word must be 0.
-    pub fn backward<E: Engine>(
+    pub fn backward<D: Device>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        work: &mut WordWorkspace<E>,
-        weights: &[E::Real],
-        gradient: &mut E::Buffer,
+        device: &D,
+        parameters: &D::Buffer,
+        work: &mut WordWorkspace<D>,
+        weights: &[D::Real],
+        gradient: &mut D::Buffer,
     ) -> Result<(), WordError> {
-        self.check(work, engine.len(parameters), None)?;
-        self.check(work, engine.len(gradient), None)?;
-        work.write_weights(engine, weights)?;
+        self.check(work, device.len(parameters), None)?;
+        self.check(work, device.len(gradient), None)?;
+        work.write_weights(device, weights)?;
         if !std::mem::take(&mut work.forward_done) {
             return Err(WordError::NoForwardPass);
         }
-        work.backward(engine, gradient, |lane| {
-            let Lane { rows, contexts, empty, words, inputs, tape, training, .. } = lane;
-            let Some(training) = training else { return };
+        work.backward(device, gradient, |shard| {
+            let Shard { rows, contexts, empty, words, inputs, tape, training, .. } = shard;
+            let Some(training) = training else { return Ok(()) };
             for variable in 0..self.arities.len() {
                 let symbols = Symbols { variable, outputs: self.made.outputs(variable), words };
-                engine.symbol_gradient(rows, symbols, &training.weights, &mut tape.rho);
+                device.symbol_gradient(rows, symbols, &training.weights, &mut tape.rho)?;
             }
-            let call = RowCall { engine, parameters, rows };
-            let context = ContextCall { engine, parameters, rows: contexts, encoded: empty };
+            let call = RowCall { device, parameters, rows };
+            let context = ContextCall { device, parameters, rows: contexts, encoded: empty };
             let (scratch, to) = (&mut training.scratch, &mut training.parameters);
-            self.made.backward(&call, &context, inputs, tape, scratch, None, None, to);
-        });
+            self.made.backward(&call, &context, inputs, tape, scratch, None, None, to)
+        })?;
         Ok(())
     }
 
     /// What every pass starts with.
-    fn begin<E: Engine>(&self, engine: &E, parameters: &E::Buffer, lane: &mut Lane<E>) {
-        let Lane { rows, contexts, empty, log_prob, tape, .. } = lane;
-        let call = RowCall { engine, parameters, rows };
-        self.made.begin(&call, &ContextCall { engine, parameters, rows: contexts, encoded: empty }, tape);
-        engine.clear(log_prob);
+    fn begin<D: Device>(&self, device: &D, parameters: &D::Buffer, shard: &mut Shard<D>) -> Result<(), DeviceError> {
+        let Shard { rows, contexts, empty, log_prob, tape, .. } = shard;
+        let call = RowCall { device, parameters, rows };
+        self.made.begin(&call, &ContextCall { device, parameters, rows: contexts, encoded: empty }, tape)?;
+        device.clear(log_prob)?;
+        Ok(())
     }
 
-    fn check<E: Engine>(
+    fn check<D: Device>(
         &self,
-        work: &WordWorkspace<E>,
+        work: &WordWorkspace<D>,
         parameters: usize,
         rules: Option<&dyn ModelSpace>,
     ) -> Result<(), WordError> {

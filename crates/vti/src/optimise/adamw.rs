@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{AdamWStep, Engine};
+use super::{OptimiserError, SettingError};
+use crate::device::{AdamWStep, Device, DeviceError};
 use crate::state::{State, StateError};
 
 /// Settings of [`AdamW`].
@@ -27,29 +28,6 @@ impl Default for AdamWSettings {
     }
 }
 
-/// A setting out of its range.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{what} is {value}, it must be {range}")]
-pub struct SettingError {
-    /// Which setting.
-    pub what: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// What it may be.
-    pub range: &'static str,
-}
-
-impl SettingError {
-    /// An error unless the value is `fine`; `range` says what it may be.
-    pub fn check(what: &'static str, value: f64, fine: bool, range: &'static str) -> Result<(), Self> {
-        if fine { Ok(()) } else { Err(Self { what, value, range }) }
-    }
-
-    pub(super) fn check_clip_norm(clip_norm: Option<f64>) -> Result<(), Self> {
-        Self::check("clip_norm", clip_norm.unwrap_or(1.0), clip_norm.is_none_or(|norm| norm > 0.0), "positive")
-    }
-}
-
 impl AdamWSettings {
     fn check(&self) -> Result<(), SettingError> {
         let Self { beta1, beta2, epsilon, weight_decay, clip_norm } = *self;
@@ -64,77 +42,49 @@ impl AdamWSettings {
     }
 }
 
-/// The optimiser's state: two moments per parameter and the number of updates so far.
-///
-/// ```
-/// use vti::engine::{CpuEngine, Engine};
-/// use vti::optimise::{AdamW, AdamWSettings};
-///
-/// let engine = CpuEngine::<f64>::single();
-/// let (mut parameters, mut gradient) = (engine.buffer(1), engine.buffer(1));
-/// let mut optimiser = AdamW::new(&engine, 1, AdamWSettings::default())?;
-/// engine.write(&[4.0], &mut gradient);
-/// let norm = optimiser.update(&engine, 0.1, &gradient, &mut parameters);
-/// assert_eq!(norm, 4.0);
-/// # Ok::<(), vti::optimise::SettingError>(())
-/// ```
-pub struct AdamW<E: Engine> {
+/// Two moments for each parameter.
+pub(super) struct AdamW<D: Device> {
     settings: AdamWSettings,
-    first: E::Buffer,
-    second: E::Buffer,
-    updates: u32,
+    first: D::Buffer,
+    second: D::Buffer,
 }
 
-impl<E: Engine> std::fmt::Debug for AdamW<E> {
+impl<D: Device> std::fmt::Debug for AdamW<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AdamW").field("settings", &self.settings).field("updates", &self.updates).finish()
+        f.debug_struct("AdamW").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
-impl<E: Engine> AdamW<E> {
+impl<D: Device> AdamW<D> {
     /// For `parameters` parameters.
-    pub fn new(engine: &E, parameters: usize, settings: AdamWSettings) -> Result<Self, SettingError> {
+    pub(super) fn new(device: &D, parameters: usize, settings: AdamWSettings) -> Result<Self, OptimiserError> {
         settings.check()?;
-        Ok(Self { settings, first: engine.buffer(parameters), second: engine.buffer(parameters), updates: 0 })
+        Ok(Self { settings, first: device.buffer(parameters)?, second: device.buffer(parameters)? })
     }
 
-    /// Moves `parameters` against `gradient` and returns the gradient's norm before clipping. A gradient that is not
-    /// finite changes nothing: the caller sees it in the norm.
-    ///
-    /// # Panics
-    ///
-    /// If `gradient` or `parameters` are not as long as [`AdamW::new`] was told.
-    pub fn update(&mut self, engine: &E, rate: f64, gradient: &E::Buffer, parameters: &mut E::Buffer) -> f64 {
+    /// Moves `parameters` against `gradient`; the record counts the updates.
+    pub(super) fn update(
+        &mut self,
+        device: &D,
+        rate: f64,
+        gradient: &D::Buffer,
+        parameters: &mut D::Buffer,
+        record: &mut D::Record,
+    ) -> Result<(), DeviceError> {
         let AdamWSettings { beta1, beta2, epsilon, weight_decay, clip_norm } = self.settings;
-        let correction = |beta: f64| 1.0 - beta.powi(i32::try_from(self.updates + 1).unwrap_or(i32::MAX));
-        let step = AdamWStep {
-            rate,
-            beta1,
-            beta2,
-            epsilon,
-            weight_decay,
-            clip_norm: clip_norm.unwrap_or(f64::INFINITY),
-            bias1: correction(beta1),
-            bias2: correction(beta2),
-        };
-        let norm = engine.adamw(&step, gradient, (&mut self.first, &mut self.second), parameters);
-        self.updates += u32::from(norm.is_finite());
-        norm
+        let clip_norm = clip_norm.unwrap_or(f64::INFINITY);
+        let step = AdamWStep { rate, beta1, beta2, epsilon, weight_decay, clip_norm };
+        device.adamw(&step, gradient, (&mut self.first, &mut self.second), parameters, record)
     }
 
-    pub(super) fn state(&self, engine: &E) -> State {
-        let mut state = State::default();
-        state.put_buffer("first", engine, &self.first);
-        state.put_buffer("second", engine, &self.second);
-        state.put("updates", &[f64::from(self.updates)]);
-        state
+    pub(super) fn put(&self, device: &D, state: &mut State) -> Result<(), DeviceError> {
+        state.put_buffer("first", device, &self.first)?;
+        state.put_buffer("second", device, &self.second)
     }
 
-    pub(super) fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
-        state.take_buffer("first", engine, &mut self.first)?;
-        state.take_buffer("second", engine, &mut self.second)?;
-        self.updates = state.take_number("updates")? as u32;
-        Ok(())
+    pub(super) fn restore(&mut self, device: &D, state: &mut State) -> Result<(), StateError> {
+        state.take_buffer("first", device, &mut self.first)?;
+        state.take_buffer("second", device, &mut self.second)
     }
 }
 
@@ -142,7 +92,7 @@ impl<E: Engine> AdamW<E> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::engine::CpuEngine;
+    use crate::device::Cpu;
 
     /// The update written out for one number.
     fn slow(gradients: &[f64], start: f64, rate: f64, settings: &AdamWSettings) -> f64 {
@@ -159,20 +109,20 @@ mod tests {
     #[test]
     fn updates_follow_the_definition() {
         let settings = AdamWSettings { weight_decay: 0.1, clip_norm: None, ..AdamWSettings::default() };
-        let engine = CpuEngine::<f64>::single();
+        let device = Cpu::<f64>::single();
         let start: Vec<f64> = (0..37).map(|i| f64::from(i) * 0.1 - 1.0).collect();
-        let mut parameters = engine.buffer(start.len());
-        engine.write(&start, &mut parameters);
-        let mut gradient = engine.buffer(start.len());
-        let mut optimiser = AdamW::new(&engine, start.len(), settings.clone()).unwrap();
+        let mut parameters = device.buffer(start.len());
+        device.write(&start, &mut parameters);
+        let mut gradient = device.buffer(start.len());
+        let mut optimiser = AdamW::new(&device, start.len(), settings.clone()).unwrap();
         let gradients = |i: usize| [0.3, -1.0, 2.0].map(|g| g + i as f64 * 0.01);
         for t in 0..3 {
             let now: Vec<f64> = (0..start.len()).map(|i| gradients(i)[t]).collect();
-            engine.write(&now, &mut gradient);
-            optimiser.update(&engine, 0.05, &gradient, &mut parameters);
+            device.write(&now, &mut gradient);
+            optimiser.update(&device, 0.05, &gradient, &mut parameters);
         }
         let mut found = vec![0.0; start.len()];
-        engine.read(&parameters, &mut found);
+        device.read(&parameters, &mut found);
         for (i, &found) in found.iter().enumerate() {
             assert!((found - slow(&gradients(i), start[i], 0.05, &settings)).abs() < 1e-14);
         }
@@ -180,29 +130,29 @@ mod tests {
 
     #[test]
     fn clipping_bounds_the_norm_and_bad_gradients_change_nothing() {
-        let engine = CpuEngine::<f64>::single();
-        let (mut parameters, mut gradient) = (engine.buffer(2), engine.buffer(2));
+        let device = Cpu::<f64>::single();
+        let (mut parameters, mut gradient) = (device.buffer(2), device.buffer(2));
         let settings = AdamWSettings { clip_norm: Some(1.0), ..AdamWSettings::default() };
-        let mut clipped = AdamW::new(&engine, 2, settings).unwrap();
-        engine.write(&[30.0, 40.0], &mut gradient);
-        assert_eq!(clipped.update(&engine, 0.1, &gradient, &mut parameters), 50.0);
+        let mut clipped = AdamW::new(&device, 2, settings).unwrap();
+        device.write(&[30.0, 40.0], &mut gradient);
+        assert_eq!(clipped.update(&device, 0.1, &gradient, &mut parameters), 50.0);
         let mut first = [0.0; 2];
-        engine.read(&clipped.first, &mut first);
+        device.read(&clipped.first, &mut first);
         assert!((first[0] - 0.06).abs() < 1e-12 && (first[1] - 0.08).abs() < 1e-12);
 
         let mut before = [0.0; 2];
-        engine.read(&parameters, &mut before);
-        engine.write(&[f64::NAN, 1.0], &mut gradient);
-        assert!(clipped.update(&engine, 0.1, &gradient, &mut parameters).is_nan());
+        device.read(&parameters, &mut before);
+        device.write(&[f64::NAN, 1.0], &mut gradient);
+        assert!(clipped.update(&device, 0.1, &gradient, &mut parameters).is_nan());
         let mut after = [0.0; 2];
-        engine.read(&parameters, &mut after);
+        device.read(&parameters, &mut after);
         assert_eq!(before, after);
     }
 
     #[test]
     fn impossible_settings_are_refused() {
-        let engine = CpuEngine::<f32>::single();
-        let refused = |settings: AdamWSettings| AdamW::new(&engine, 1, settings).unwrap_err().what;
+        let device = Cpu::<f32>::single();
+        let refused = |settings: AdamWSettings| AdamW::new(&device, 1, settings).unwrap_err().what;
         assert_eq!(refused(AdamWSettings { beta1: 1.0, ..AdamWSettings::default() }), "beta1");
         assert_eq!(refused(AdamWSettings { beta2: f64::NAN, ..AdamWSettings::default() }), "beta2");
         assert_eq!(refused(AdamWSettings { epsilon: 0.0, ..AdamWSettings::default() }), "epsilon");

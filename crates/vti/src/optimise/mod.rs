@@ -4,15 +4,18 @@ mod adamw;
 mod lbfgs;
 mod peak;
 mod schedule;
+mod setting;
 
 use serde::{Deserialize, Serialize};
 
-pub use adamw::{AdamW, AdamWSettings, SettingError};
+use adamw::AdamW;
+pub use adamw::AdamWSettings;
 pub(crate) use lbfgs::{Limits, climb_with_metric};
 pub(crate) use peak::{Peak, climb, curvature};
 pub use schedule::Schedule;
+pub use setting::{OptimiserError, SettingError};
 
-use crate::engine::Engine;
+use crate::device::{Device, DeviceError, UpdateRecord};
 use crate::state::{State, StateError};
 
 /// Which optimiser, written out.
@@ -48,72 +51,95 @@ impl Default for SgdSettings {
 /// An optimiser and its state.
 ///
 /// ```
-/// use vti::engine::{CpuEngine, Engine};
+/// use vti::device::{Cpu, Device};
 /// use vti::optimise::{Optimiser, OptimiserSettings, SgdSettings};
 ///
-/// let engine = CpuEngine::<f64>::single();
-/// let (mut parameters, mut gradient) = (engine.buffer(2), engine.buffer(2));
-/// engine.write(&[3.0, 4.0], &mut gradient);
+/// let device = Cpu::<f64>::single();
+/// let (mut parameters, mut gradient) = (device.buffer(2)?, device.buffer(2)?);
+/// device.write(&[3.0, 4.0], &mut gradient)?;
 /// let settings = OptimiserSettings::Sgd(SgdSettings { clip_norm: Some(2.5) });
-/// let norm = Optimiser::new(&engine, 2, &settings)?.update(&engine, 0.5, &gradient, &mut parameters);
+/// let mut optimiser = Optimiser::new(&device, 2, &settings)?;
+/// optimiser.update(&device, 0.5, &gradient, &mut parameters)?;
 /// let mut found = [0.0; 2];
-/// engine.read(&parameters, &mut found);
-/// assert_eq!((norm, found), (5.0, [-0.75, -1.0])); // half the gradient, half of that
-/// # Ok::<(), vti::optimise::SettingError>(())
+/// device.read(&parameters, &mut found)?;
+/// assert_eq!(found, [-0.75, -1.0]); // half the gradient, half of that
+/// assert_eq!(optimiser.record(&device)?.norm, 5.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub enum Optimiser<E: Engine> {
+pub struct Optimiser<D: Device> {
+    method: Method<D>,
+    record: D::Record,
+}
+
+/// What an optimiser remembers beside its record.
+#[derive(Debug)]
+enum Method<D: Device> {
     /// AdamW with its moments.
-    Adamw(AdamW<E>),
+    Adamw(AdamW<D>),
     /// Stochastic gradient descent, which remembers nothing.
     Sgd(SgdSettings),
 }
 
-impl<E: Engine> Optimiser<E> {
+impl<D: Device> Optimiser<D> {
     /// For `parameters` parameters.
-    pub fn new(engine: &E, parameters: usize, settings: &OptimiserSettings) -> Result<Self, SettingError> {
-        match settings {
-            OptimiserSettings::Adamw(settings) => Ok(Self::Adamw(AdamW::new(engine, parameters, settings.clone())?)),
+    pub fn new(device: &D, parameters: usize, settings: &OptimiserSettings) -> Result<Self, OptimiserError> {
+        let method = match settings {
+            OptimiserSettings::Adamw(settings) => Method::Adamw(AdamW::new(device, parameters, settings.clone())?),
             OptimiserSettings::Sgd(settings) => {
                 SettingError::check_clip_norm(settings.clip_norm)?;
-                Ok(Self::Sgd(settings.clone()))
+                Method::Sgd(settings.clone())
+            }
+        };
+        Ok(Self { method, record: device.record()? })
+    }
+
+    /// Moves `parameters` against `gradient`, both as long as [`Optimiser::new`] was told. A gradient that is not finite
+    /// changes nothing, which [`Optimiser::record`] tells.
+    pub fn update(
+        &mut self,
+        device: &D,
+        rate: f64,
+        gradient: &D::Buffer,
+        parameters: &mut D::Buffer,
+    ) -> Result<(), DeviceError> {
+        match &mut self.method {
+            Method::Adamw(adamw) => adamw.update(device, rate, gradient, parameters, &mut self.record),
+            Method::Sgd(SgdSettings { clip_norm }) => {
+                device.descend(rate, clip_norm.unwrap_or(f64::INFINITY), gradient, parameters, &mut self.record)
             }
         }
     }
 
-    /// Moves `parameters` against `gradient` and returns the gradient's norm before clipping. A gradient that is not
-    /// finite changes nothing: the caller sees it in the norm.
-    ///
-    /// # Panics
-    ///
-    /// If `gradient` or `parameters` are not as long as [`Optimiser::new`] was told.
-    pub fn update(&mut self, engine: &E, rate: f64, gradient: &E::Buffer, parameters: &mut E::Buffer) -> f64 {
-        match self {
-            Self::Adamw(adamw) => adamw.update(engine, rate, gradient, parameters),
-            Self::Sgd(SgdSettings { clip_norm }) => {
-                let norm = engine.norm(gradient);
-                if norm.is_finite() {
-                    let clip = clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 });
-                    engine.combine(-rate * clip, gradient, 1.0, parameters);
-                }
-                norm
-            }
-        }
+    /// What updates have seen so far.
+    pub fn record(&self, device: &D) -> Result<UpdateRecord, DeviceError> {
+        device.read_record(&self.record)
+    }
+
+    /// The same, and begins a new sum of norms.
+    pub(crate) fn take_record(&mut self, device: &D) -> Result<UpdateRecord, DeviceError> {
+        let record = device.read_record(&self.record)?;
+        device.write_record(&UpdateRecord { norm_sum: 0.0, ..record }, &mut self.record)?;
+        Ok(record)
     }
 
     /// What must be kept to go on.
-    pub fn state(&self, engine: &E) -> State {
-        match self {
-            Self::Adamw(adamw) => adamw.state(engine),
-            Self::Sgd(_) => State::default(),
+    pub fn state(&self, device: &D) -> Result<State, DeviceError> {
+        let mut state = State::default();
+        if let Method::Adamw(adamw) = &self.method {
+            adamw.put(device, &mut state)?;
+            state.put("updates", &[f64::from(self.record(device)?.updates)]);
         }
+        Ok(state)
     }
 
     /// Goes on from a kept state.
-    pub fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
-        match self {
-            Self::Adamw(adamw) => adamw.restore(engine, state),
-            Self::Sgd(_) => Ok(()),
+    pub fn restore(&mut self, device: &D, state: &mut State) -> Result<(), StateError> {
+        if let Method::Adamw(adamw) = &mut self.method {
+            adamw.restore(device, state)?;
+            let updates = state.take_number("updates")? as u32;
+            device.write_record(&UpdateRecord { updates, ..UpdateRecord::default() }, &mut self.record)?;
         }
+        Ok(())
     }
 }

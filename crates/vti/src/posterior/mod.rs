@@ -5,15 +5,17 @@ mod saved;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use draws::{BlockDraws, Draws};
 pub use saved::LoadError;
 pub(crate) use saved::Saved;
 
-use crate::engine::Engine;
+use crate::device::Device;
 use crate::family::{Family, FamilyError, Pass};
 use crate::flow::Passes;
 use crate::models::{Draw, ParentScores};
+use crate::objective;
 use crate::problem::{Constraints, Problem};
 use crate::random::Purpose;
 use crate::space::{Catalogue, Model};
@@ -30,15 +32,17 @@ fn step(batch: u32, part: u32) -> u64 {
     u64::from(batch) << 32 | u64::from(part)
 }
 
-/// The density `q(m) q(θ_m | m)` after training.
-pub struct Posterior<'a, P: Problem, E: Engine> {
-    pub(crate) family: Family<'a, P, E>,
-    pub(crate) pass: Pass<E>,
+/// The density `q(m) q(θ_m | m)` after training. It owns what it needs; reading takes `&self` and may go on in several threads
+/// at once.
+pub struct Posterior<D: Device> {
+    pub(crate) family: Family<D>,
+    /// Memory for evaluations that nobody uses at the moment.
+    passes: Mutex<Vec<Pass<D>>>,
     seed: u64,
     warnings: Vec<String>,
 }
 
-impl<P: Problem, E: Engine> std::fmt::Debug for Posterior<'_, P, E> {
+impl<D: Device> std::fmt::Debug for Posterior<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Posterior").field("family", &self.family).field("seed", &self.seed).finish_non_exhaustive()
     }
@@ -64,22 +68,32 @@ pub struct Point {
     pub theta: Vec<f64>,
 }
 
-impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
+impl<D: Device> Posterior<D> {
     /// The posterior that a family has become, with what its trainer was not happy with.
-    pub fn new(mut family: Family<'a, P, E>, seed: u64, warnings: Vec<String>) -> Self {
-        family.models.settle(family.engine);
-        let pass = family.pass(ROWS, Passes::Evaluation);
-        Self { family, pass, seed, warnings }
+    pub fn new(mut family: Family<D>, seed: u64, warnings: Vec<String>) -> Self {
+        family.prepare_in_silence();
+        family.models.end_exploration(&family.device);
+        Self { family, passes: Mutex::default(), seed, warnings }
+    }
+
+    /// Calls `work` with memory for a batch of up to [`ROWS`] rows.
+    fn with_pass<T>(&self, work: impl FnOnce(&mut Pass<D>) -> Result<T, FamilyError>) -> Result<T, FamilyError> {
+        let idle = || self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        let pass = idle().pop();
+        let mut pass = pass.map_or_else(|| self.family.pass(ROWS, Passes::Evaluation), Ok)?;
+        let result = work(&mut pass);
+        idle().push(pass);
+        result
     }
 
     /// The family behind it.
-    pub fn family(&self) -> &Family<'a, P, E> {
+    pub fn family(&self) -> &Family<D> {
         &self.family
     }
 
     /// The problem it answers.
-    pub fn problem(&self) -> &'a P {
-        self.family.problem
+    pub fn problem(&self) -> &Arc<dyn Problem> {
+        &self.family.problem
     }
 
     /// What the trainer was not happy with: a check then trusts nothing.
@@ -118,44 +132,49 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
     }
 
     /// `count` independent draws; the same `batch` gives the same draws again.
-    pub fn draw(&mut self, count: usize, batch: u32) -> Result<Draws, FamilyError> {
+    pub fn draw(&self, count: usize, batch: u32) -> Result<Draws, FamilyError> {
         self.draw_for(count, Purpose::Evaluation, batch, false)
     }
 
     /// Draws with the target's log density at each.
-    pub fn draw_with_target(&mut self, count: usize, batch: u32) -> Result<Draws, FamilyError> {
+    pub fn draw_with_target(&self, count: usize, batch: u32) -> Result<Draws, FamilyError> {
         self.draw_for(count, Purpose::Evaluation, batch, true)
     }
 
     /// Draws for a purpose of their own.
     pub(crate) fn draw_for(
-        &mut self,
+        &self,
         count: usize,
         purpose: Purpose,
         batch: u32,
         target: bool,
     ) -> Result<Draws, FamilyError> {
-        let words = self.draw_words(count, purpose, batch);
+        let words = self.draw_words(count, purpose, batch)?;
         self.draw_given(&words.0, Some(&words.1), purpose, batch, target)
     }
 
     /// `log q(m)` of words.
-    pub(crate) fn log_prob_models(&mut self, words: &[u16], log_q: &mut [f64]) {
-        self.family.models.log_prob(self.family.engine, words, log_q);
+    pub(crate) fn log_prob_models(&self, words: &[u16], log_q: &mut [f64]) -> Result<(), FamilyError> {
+        Ok(self.family.models.log_prob(&self.family.device, words, log_q)?)
     }
 
     /// Words and their log probabilities.
-    pub(crate) fn draw_words(&mut self, count: usize, purpose: Purpose, batch: u32) -> (Vec<u16>, Vec<f64>) {
+    pub(crate) fn draw_words(
+        &self,
+        count: usize,
+        purpose: Purpose,
+        batch: u32,
+    ) -> Result<(Vec<u16>, Vec<f64>), FamilyError> {
         let width = self.family.space().arities().len();
         let (mut words, mut log_q) = (vec![0; count * width], vec![0.0; count]);
         let draw = Draw { seed: self.seed, purpose, step: step(batch, u32::MAX) };
-        self.family.models.sample(self.family.engine, draw, &mut words, &mut log_q);
-        (words, log_q)
+        self.family.models.sample(&self.family.device, draw, &mut words, &mut log_q)?;
+        Ok((words, log_q))
     }
 
     /// Draws of parameters for given words.
     pub(crate) fn draw_given(
-        &mut self,
+        &self,
         words: &[u16],
         log_q: Option<&[f64]>,
         purpose: Purpose,
@@ -167,35 +186,37 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         let mut known = vec![0.0; count];
         match log_q {
             Some(log_q) => known.copy_from_slice(log_q),
-            None => self.log_prob_models(words, &mut known),
+            None => self.log_prob_models(words, &mut known)?,
         }
         let mut draws = Draws::default();
         for (index, (words, log_q)) in words.chunks(ROWS * width).zip(known.chunks(ROWS)).enumerate() {
-            self.take_words(words, log_q)?;
-            self.pass.draw_z(Draw { seed: self.seed, purpose, step: step(batch, index as u32) });
-            self.pass.forward(&self.family)?;
-            draws.append(self.collect(target)?);
+            draws.append(self.with_pass(|pass| {
+                self.take_words(pass, words, log_q)?;
+                pass.draw_z(Draw { seed: self.seed, purpose, step: step(batch, index as u32) });
+                pass.forward(&self.family)?;
+                self.collect(pass, target)
+            })?);
         }
         (draws.width, draws.stride) = (width, self.family.natural_len());
         Ok(draws)
     }
 
     /// Takes words into the pass.
-    fn take_words(&mut self, words: &[u16], log_q: &[f64]) -> Result<(), FamilyError> {
-        self.pass.resize(log_q.len());
-        self.pass.words.copy_from_slice(words);
-        self.pass.log_q_model.copy_from_slice(log_q);
-        self.pass.plan(&self.family, |_| false)
+    fn take_words(&self, pass: &mut Pass<D>, words: &[u16], log_q: &[f64]) -> Result<(), FamilyError> {
+        pass.resize(log_q.len());
+        pass.words.copy_from_slice(words);
+        pass.log_q_model.copy_from_slice(log_q);
+        pass.plan(&self.family, |_| false)
     }
 
     /// What a forward pass found, in natural parameters.
-    fn collect(&mut self, target: bool) -> Result<Draws, FamilyError> {
+    fn collect(&self, pass: &mut Pass<D>, target: bool) -> Result<Draws, FamilyError> {
         if target {
-            self.pass.density(&self.family)?;
+            pass.density(&self.family)?;
         } else {
-            self.pass.find_natural(&self.family)?;
+            pass.find_natural(&self.family)?;
         }
-        let (pass, stride) = (&self.pass, self.family.natural_len());
+        let stride = self.family.natural_len();
         let mut draws = Draws {
             width: self.family.space().arities().len(),
             words: pass.words.clone(),
@@ -222,7 +243,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
     }
 
     /// `log q(m, θ)` at given points; −∞ for parameters outside their support. Words that the space does not have are errors.
-    pub fn log_q(&mut self, points: &[Point]) -> Result<Vec<f64>, FamilyError> {
+    pub fn log_q(&self, points: &[Point]) -> Result<Vec<f64>, FamilyError> {
         let mut found = Vec::with_capacity(points.len());
         for (chunk, points) in points.chunks(ROWS).enumerate() {
             self.log_q_chunk(chunk * ROWS, points, &mut found)?;
@@ -230,7 +251,7 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         Ok(found)
     }
 
-    fn log_q_chunk(&mut self, first: usize, points: &[Point], found: &mut Vec<f64>) -> Result<(), FamilyError> {
+    fn log_q_chunk(&self, first: usize, points: &[Point], found: &mut Vec<f64>) -> Result<(), FamilyError> {
         let space = self.family.space();
         let wrong = |index: usize, reason: String| FamilyError::Point { point: first + index, reason };
         for (index, point) in points.iter().enumerate() {
@@ -238,36 +259,38 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
         }
         let words: Vec<u16> = points.iter().flat_map(|point| point.model.iter().copied()).collect();
         let mut log_q = vec![0.0; points.len()];
-        self.family.models.log_prob(self.family.engine, &words, &mut log_q);
-        self.take_words(&words, &log_q)?;
-        let mut jacobians = vec![0.0; points.len()];
-        for (row, point) in points.iter().enumerate() {
-            jacobians[row] = self.pass.take_natural(&self.family, row, &point.theta).map_err(|expected| {
-                wrong(row, format!("{} parameters, but the model has {expected}", point.theta.len()))
-            })?;
-            let places: Vec<usize> = self.pass.places(row).collect();
-            let v = &mut self.pass.theta;
-            if !places.iter().all(|&place| v[place].is_finite()) {
-                // Outside its support: any point will do for the pass, and the answer is −∞.
-                places.iter().for_each(|&place| v[place] = 0.0);
-                jacobians[row] = f64::INFINITY;
+        self.log_prob_models(&words, &mut log_q)?;
+        self.with_pass(|pass| {
+            self.take_words(pass, &words, &log_q)?;
+            let mut jacobians = vec![0.0; points.len()];
+            for (row, point) in points.iter().enumerate() {
+                jacobians[row] = pass.take_natural(&self.family, row, &point.theta).map_err(|expected| {
+                    wrong(row, format!("{} parameters, but the model has {expected}", point.theta.len()))
+                })?;
+                let places: Vec<usize> = pass.places(row).collect();
+                let v = &mut pass.theta;
+                if !places.iter().all(|&place| v[place].is_finite()) {
+                    // Outside its support: any point will do for the pass, and the answer is −∞.
+                    places.iter().for_each(|&place| v[place] = 0.0);
+                    jacobians[row] = f64::INFINITY;
+                }
             }
-        }
-        self.pass.inverse(&self.family)?;
-        for row in 0..points.len() {
-            found.push(log_q[row] + self.pass.log_q_theta(row) - jacobians[row]);
-        }
-        Ok(())
+            pass.inverse(&self.family)?;
+            for row in 0..points.len() {
+                found.push(log_q[row] + pass.log_q_theta(row) - jacobians[row]);
+            }
+            Ok(())
+        })
     }
 
     /// Scores of nodes and their parents, where q(m) is a product of them.
-    pub fn parent_scores(&mut self) -> Option<ParentScores> {
-        self.family.models.parent_scores(self.family.engine)
+    pub fn parent_scores(&self) -> Option<ParentScores> {
+        self.family.models.parent_scores()
     }
 
     /// Probabilities of models under q, most probable first: of all where they can be enumerated, otherwise of those among
     /// `draws` draws.
-    pub fn model_probabilities(&mut self, draws: usize) -> Result<Vec<ModelProbability>, FamilyError> {
+    pub fn model_probabilities(&self, draws: usize) -> Result<Vec<ModelProbability>, FamilyError> {
         let space = self.family.space();
         let mut sums: HashMap<Model, f64> = HashMap::new();
         let mut add = |word: &[u16], weight: f64| {
@@ -281,12 +304,12 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
                 let width = space.arities().len();
                 let words = catalogue.words();
                 let mut log_q = vec![0.0; catalogue.len()];
-                self.family.models.log_prob(self.family.engine, &words, &mut log_q);
+                self.log_prob_models(&words, &mut log_q)?;
                 words.chunks_exact(width).zip(&log_q).for_each(|(word, log_q)| add(word, log_q.exp()));
                 true
             }
             None => {
-                let (words, _) = self.draw_words(draws, Purpose::Summary, 0);
+                let (words, _) = self.draw_words(draws, Purpose::Summary, 0)?;
                 let share = 1.0 / draws.max(1) as f64;
                 words.chunks_exact(space.arities().len()).for_each(|word| add(word, share));
                 false
@@ -304,27 +327,22 @@ impl<'a, P: Problem, E: Engine> Posterior<'a, P, E> {
     }
 
     /// The bound `−L` from fresh draws, over those whose target is defined; not a number if none is.
-    pub fn elbo(&mut self, draws: usize) -> Result<Estimate, FamilyError> {
+    pub fn elbo(&self, draws: usize) -> Result<Estimate, FamilyError> {
         let draws = self.draw_for(draws, Purpose::Summary, 1, true)?;
-        let terms = || draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q);
-        let values = || terms().filter(|term| !term.is_nan());
-        let count = values().count() as f64;
-        let value = values().sum::<f64>() / count;
-        let variance = values().map(|x| (x - value) * (x - value)).sum::<f64>() / (count - 1.0).max(1.0);
-        Ok(Estimate { value, se: (variance / count).sqrt() })
+        Ok(objective::bound(draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q)))
     }
 
     /// Writes everything to a file.
     pub fn save(&self, path: &Path) -> Result<(), LoadError> {
         let mut state = crate::state::State::default();
-        state.put_state("family", self.family.state());
+        state.put_state("family", self.family.state()?);
         Ok(Saved::of(&self.family, self.seed, self.warnings.clone(), None).write(path, &state)?)
     }
 
     /// Reads a posterior, or the checkpoint of a run as far as it has come.
-    pub fn load(problem: &'a P, engine: &'a E, path: &Path) -> Result<Self, LoadError> {
-        let (saved, mut state) = Saved::read(path, problem, engine)?;
-        let mut family = Family::new(problem, engine, &saved.family, saved.rows, saved.seed)?;
+    pub fn load(problem: Arc<dyn Problem>, device: D, path: &Path) -> Result<Self, LoadError> {
+        let (saved, mut state) = Saved::read::<D>(path, &*problem)?;
+        let mut family = Family::new(problem, device, &saved.family, saved.rows, saved.seed)?;
         family.restore(&mut state.take_state("family"))?;
         Ok(Self::new(family, saved.seed, saved.warnings))
     }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Engine, Real};
+use crate::device::{Device, DeviceError};
 use crate::family::{Family, FamilyError, FamilySettings};
 use crate::problem::{Fingerprint, Problem};
+use crate::simd::Real;
 use crate::state::{State, StateError};
 use crate::store::{self, StoreError};
 
@@ -38,6 +39,9 @@ pub enum LoadError {
     /// Its arrays do not fit.
     #[error("the saved arrays do not fit: {0}")]
     State(#[from] StateError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// Its family cannot be built.
     #[error(transparent)]
     Family(#[from] FamilyError),
@@ -50,32 +54,32 @@ pub enum LoadError {
         path: String,
     },
     /// It was computed in another precision.
-    #[error("{path}: saved in {found}, this engine computes in {expected}")]
+    #[error("{path}: saved in {found}, this device computes in {expected}")]
     Precision {
         /// The file.
         path: String,
         /// Its precision.
         found: String,
-        /// The engine's.
+        /// The device's.
         expected: &'static str,
     },
 }
 
 impl Saved {
-    pub(crate) fn of<P: Problem, E: Engine>(
-        family: &Family<'_, P, E>,
+    pub(crate) fn of<D: Device>(
+        family: &Family<D>,
         seed: u64,
         warnings: Vec<String>,
         run: Option<serde_json::Value>,
     ) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
-            precision: E::Real::NAME.into(),
+            precision: D::Real::NAME.into(),
             family: family.settings().clone(),
             rows: family.rows(),
             seed,
             warnings,
-            fingerprint: Fingerprint::of(family.problem),
+            fingerprint: Fingerprint::of(&*family.problem),
             run,
         }
     }
@@ -84,12 +88,12 @@ impl Saved {
         store::write(path, self, state)
     }
 
-    /// Reads a file and makes sure that it fits problem and engine.
-    pub(crate) fn read<P: Problem, E: Engine>(path: &Path, problem: &P, _: &E) -> Result<(Self, State), LoadError> {
+    /// Reads a file and makes sure that it fits problem and device.
+    pub(crate) fn read<D: Device>(path: &Path, problem: &dyn Problem) -> Result<(Self, State), LoadError> {
         let (saved, state) = store::read::<Self>(path)?;
         let name = || path.display().to_string();
-        if saved.precision != E::Real::NAME {
-            return Err(LoadError::Precision { path: name(), found: saved.precision, expected: E::Real::NAME });
+        if saved.precision != D::Real::NAME {
+            return Err(LoadError::Precision { path: name(), found: saved.precision, expected: D::Real::NAME });
         }
         if !saved.fingerprint.matches(&Fingerprint::of(problem)) {
             return Err(LoadError::OtherProblem { path: name() });

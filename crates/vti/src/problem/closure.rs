@@ -49,9 +49,7 @@ where
     S: ModelSpace,
     F: Fn(&[u16], &[f64], &mut [f64]) -> f64 + Send + Sync,
 {
-    type Space = S;
-
-    fn space(&self) -> &S {
+    fn space(&self) -> &dyn ModelSpace {
         &self.space
     }
 

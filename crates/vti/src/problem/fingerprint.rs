@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Constraints, Problem};
 use crate::random::{Purpose, Stream};
-use crate::space::ModelSpace;
 
 /// What a saved run remembers of its problem.
 ///
@@ -26,7 +25,7 @@ const POINTS: u64 = 8;
 
 impl Fingerprint {
     /// The fingerprint of a problem.
-    pub fn of<P: Problem>(problem: &P) -> Self {
+    pub fn of(problem: &dyn Problem) -> Self {
         let space = problem.space();
         let densities = (0..POINTS).map(|point| densities(problem, Stream::new(0, Purpose::Other(0), 0, point)));
         Self {
@@ -56,7 +55,7 @@ impl Fingerprint {
 }
 
 /// Prior, density and frame of a random model at a random point.
-fn densities<P: Problem>(problem: &P, mut stream: Stream) -> [Option<f64>; 3] {
+fn densities(problem: &dyn Problem, mut stream: Stream) -> [Option<f64>; 3] {
     let space = problem.space();
     let mut word: Vec<u16> = Vec::with_capacity(space.arities().len());
     let mut allowed = Vec::new();

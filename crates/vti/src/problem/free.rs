@@ -1,13 +1,13 @@
 //! Densities of free parameters, several rows at a time.
 
 use super::{BatchError, Constraints, DensityBatch, Problem};
-use crate::space::ModelSpace;
+use crate::workers::Workers;
 
 /// Memory for rows of models and free parameters u, and `log η(θ(u) | m) + log |det ∂θ/∂u|` of each.
 ///
 /// Rows are set one by one ([`FreeRows::row`]) and evaluated together; nothing is allocated on the way.
-pub(crate) struct FreeRows<'p, P: Problem> {
-    problem: &'p P,
+pub(crate) struct FreeRows<'p> {
+    problem: &'p dyn Problem,
     /// None where free parameters are the natural ones.
     constraints: Option<&'p Constraints>,
     width: usize,
@@ -31,9 +31,9 @@ pub(crate) struct FreeRow<'a> {
     pub(crate) free: &'a mut [f64],
 }
 
-impl<'p, P: Problem> FreeRows<'p, P> {
+impl<'p> FreeRows<'p> {
     /// Room for so many rows.
-    pub(crate) fn new(problem: &'p P, rows: usize) -> Self {
+    pub(crate) fn new(problem: &'p dyn Problem, rows: usize) -> Self {
         let space = problem.space();
         let constraints = problem.constraints().filter(|constraints| !constraints.is_trivial());
         let (width, stride) = (space.arities().len(), space.max_dim());
@@ -79,8 +79,10 @@ impl<'p, P: Problem> FreeRows<'p, P> {
     }
 
     /// Evaluates all rows. Where a density has no value it is not a number.
-    pub(crate) fn evaluate(&mut self) -> Result<(), BatchError> {
+    pub(crate) fn evaluate(&mut self, workers: &Workers) -> Result<(), BatchError> {
         let rows = self.dims.len();
+        // A density that forgets a coordinate must not find what another row left there.
+        self.natural_gradient.fill(0.0);
         for row in 0..rows {
             self.dims[row] = self.constraints.map_or(self.active[row].len(), |c| c.natural_dim(&self.active[row]));
             if let Some(constraints) = self.constraints {
@@ -89,7 +91,7 @@ impl<'p, P: Problem> FreeRows<'p, P> {
                 self.log_jacobian[row] = constraints.to_natural(&self.active[row], free, natural);
             }
         }
-        self.problem.log_density_batch(&mut DensityBatch {
+        let batch = DensityBatch {
             words: &self.words,
             width: self.width,
             theta: if self.constraints.is_some() { &self.natural } else { &self.free },
@@ -97,7 +99,8 @@ impl<'p, P: Problem> FreeRows<'p, P> {
             dims: &self.dims,
             log_density: &mut self.log_density,
             gradient: &mut self.natural_gradient,
-        })
+        };
+        self.problem.log_density_batch(batch, workers)
     }
 
     pub(crate) fn word(&self, row: usize) -> &[u16] {

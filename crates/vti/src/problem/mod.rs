@@ -30,23 +30,22 @@ pub mod selection;
 pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
-pub use factors::{Factors, Topology};
+pub use factors::{FactorBatch, FactorRow, Factors, Topology};
 pub use fingerprint::Fingerprint;
 pub use frame::Frame;
 pub(crate) use free::FreeRows;
 
 use crate::space::ModelSpace;
+use crate::workers::Workers;
 
 /// A question: which model, and which parameters?
 ///
-/// Two methods are required. Batches are evaluated row by row, on several threads; a problem that can do better (by
-/// matrix products over many rows, or on a device) overrides [`Problem::log_density_batch`].
+/// Two methods are required. Training, checks and chains ask for whole batches, from one thread; by default their rows are
+/// shared out over the host's threads. A problem that can do better (by matrix products over many rows, on a device, in another
+/// language or on other machines) overrides [`Problem::log_density_batch`].
 pub trait Problem: Send + Sync {
     /// The models.
-    type Space: ModelSpace;
-
-    /// The models.
-    fn space(&self) -> &Self::Space;
+    fn space(&self) -> &dyn ModelSpace;
 
     /// `log η(θ_m | m) = log p(y, θ_m | m)` and its gradient. `theta` holds the active coordinates of the model in order,
     /// within their constraints (on the edge where rounding takes them there); `gradient` is as long, and starts at 0.
@@ -83,17 +82,15 @@ pub trait Problem: Send + Sync {
     }
 
     /// [`Problem::log_density`] of many rows. An undefined density is not a number; an error that is fatal ends it all.
-    fn log_density_batch(&self, batch: &mut DensityBatch<'_>) -> Result<(), BatchError> {
-        for row in 0..batch.rows() {
-            let (model, theta, gradient) = batch.row(row);
-            let value = match self.log_density(model, theta, gradient) {
-                Ok(value) => value,
-                Err(DensityError::Undefined { .. }) => f64::NAN,
-                Err(error @ DensityError::Fatal { .. }) => return Err(BatchError { row, error }),
-            };
-            batch.log_density[row] = value;
-        }
-        Ok(())
+    fn log_density_batch(&self, batch: DensityBatch<'_>, workers: &Workers) -> Result<(), BatchError> {
+        batch.share_out(workers, |rows| {
+            for row in 0..rows.rows() {
+                let (model, theta, gradient) = rows.row(row);
+                rows.log_density[row] = or_undefined(self.log_density(model, theta, gradient))
+                    .map_err(|error| BatchError { row, error })?;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -112,6 +109,14 @@ pub enum DensityError {
         /// Why.
         reason: String,
     },
+}
+
+/// The value of a density, not a number where it is undefined.
+pub(crate) fn or_undefined(density: Result<f64, DensityError>) -> Result<f64, DensityError> {
+    match density {
+        Err(DensityError::Undefined { .. }) => Ok(f64::NAN),
+        other => other,
+    }
 }
 
 /// A fatal error in a batch.
@@ -155,4 +160,35 @@ impl DensityBatch<'_> {
         let model = &self.words[row * self.width..][..self.width];
         (model, &self.theta[place.clone()], &mut self.gradient[place])
     }
+    /// Calls `work` with some rows at a time, side by side on the host's threads. How rows are grouped depends on their number
+    /// alone. The row of an error is that of the whole batch.
+    pub fn share_out(
+        self,
+        workers: &Workers,
+        work: impl Fn(&mut DensityBatch<'_>) -> Result<(), BatchError> + Sync,
+    ) -> Result<(), BatchError> {
+        let Self { words, width, theta, stride, dims, log_density, gradient } = self;
+        let mut gradients = gradient.chunks_mut(ROWS_AT_A_TIME * stride.max(1));
+        let groups = log_density.chunks_mut(ROWS_AT_A_TIME).enumerate().map(|(index, log_density)| {
+            let first = index * ROWS_AT_A_TIME;
+            let rows = first..first + log_density.len();
+            DensityBatch {
+                words: &words[rows.start * width..rows.end * width],
+                width,
+                theta: &theta[rows.start * stride..rows.end * stride],
+                stride,
+                dims: &dims[rows],
+                log_density,
+                // A space without parameters still has rows.
+                gradient: gradients.next().unwrap_or_default(),
+            }
+        });
+        let mut groups: Vec<DensityBatch<'_>> = groups.collect();
+        workers.try_for_each(&mut groups, |index, rows| {
+            work(rows).map_err(|BatchError { row, error }| BatchError { row: index * ROWS_AT_A_TIME + row, error })
+        })
+    }
 }
+
+/// Rows that are evaluated together: a fixed number, so that results do not depend on threads.
+const ROWS_AT_A_TIME: usize = 64;

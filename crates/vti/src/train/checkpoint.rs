@@ -1,11 +1,12 @@
 //! Saving a run and taking it up again.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Dropped, TrainError, TrainSettings, Trainer};
-use crate::engine::Engine;
+use crate::device::{Device, DeviceError};
 use crate::posterior::Saved;
 use crate::problem::Problem;
 use crate::state::{State, StateError};
@@ -22,11 +23,11 @@ struct Run {
     first_dropped: Option<Dropped>,
 }
 
-impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
+impl<D: Device> Trainer<D> {
     /// A run that goes on from a checkpoint, with its settings; the result is that of a run that was never interrupted,
     /// bit for bit.
-    pub fn resume(problem: &'a P, engine: &'a E, path: &Path) -> Result<Self, TrainError> {
-        let (saved, mut state) = Saved::read(path, problem, engine)?;
+    pub fn resume(problem: Arc<dyn Problem>, device: D, path: &Path) -> Result<Self, TrainError> {
+        let (saved, mut state) = Saved::read::<D>(path, &*problem)?;
         let wrong = |reason: String| StoreError::Content { path: path.into(), reason };
         let run = saved.run.ok_or_else(|| wrong("this is a finished posterior, not a checkpoint of a run".into()))?;
         let run: Run = serde_json::from_value(run).map_err(|error| wrong(error.to_string()))?;
@@ -35,7 +36,7 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         if let Some(checkpoint) = &mut settings.checkpoint {
             checkpoint.path = path.into();
         }
-        let mut trainer = Self::new(problem, engine, &saved.family, &settings)?;
+        let mut trainer = Self::new(problem, device, &saved.family, &settings)?;
         trainer.restore(&mut state)?;
         (trainer.step, trainer.seconds) = (run.steps, run.seconds);
         (trainer.dropped, trainer.first_dropped) = (run.dropped, run.first_dropped);
@@ -43,23 +44,21 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
     }
 
     /// Everything that changes from step to step.
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> Result<State, DeviceError> {
         let mut state = State::default();
-        state.put_state("family", self.family.state());
-        state.put_state("optimiser", self.optimiser.state(self.family.engine));
+        state.put_state("family", self.family.state()?);
+        state.put_state("optimiser", self.optimiser.state(&self.family.device)?);
         state.put_state("plateau", self.plateau.state());
-        state.put_state("hold", self.hold.state());
-        state.put("bad_gradients", &[self.bad_gradients as f64]);
+        state.put_state("warm_up", self.warm_up.state());
         state.put("by_path", &[f64::from(u8::from(self.by_path))]);
-        state
+        Ok(state)
     }
 
     pub(super) fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
         self.family.restore(&mut state.take_state("family"))?;
-        self.optimiser.restore(self.family.engine, &mut state.take_state("optimiser"))?;
+        self.optimiser.restore(&self.family.device, &mut state.take_state("optimiser"))?;
         self.plateau.restore(&mut state.take_state("plateau"))?;
-        self.hold.restore(&mut state.take_state("hold"))?;
-        self.bad_gradients = state.take_number("bad_gradients")? as u64;
+        self.warm_up.restore(&mut state.take_state("warm_up"))?;
         self.by_path = state.take_number("by_path")? != 0.0;
         Ok(())
     }
@@ -77,8 +76,8 @@ impl<'a, P: Problem, E: Engine> Trainer<'a, P, E> {
         let wrong =
             |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };
         let run = serde_json::to_value(run).map_err(wrong)?;
-        Saved::of(&self.family, self.settings.seed, self.hold.warning().into_iter().collect(), Some(run))
-            .write(&checkpoint.path, &self.state())?;
+        Saved::of(&self.family, self.settings.seed, self.warm_up.warning().into_iter().collect(), Some(run))
+            .write(&checkpoint.path, &self.state()?)?;
         Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! What can go wrong while training.
 
 use super::Dropped;
+use crate::device::DeviceError;
 use crate::family::FamilyError;
 use crate::flow::FlowError;
-use crate::optimise::SettingError;
+use crate::optimise::{OptimiserError, SettingError};
 use crate::posterior::LoadError;
 use crate::state::StateError;
 use crate::store::StoreError;
@@ -38,7 +39,7 @@ pub enum TrainError {
         /// Which step.
         step: u64,
         /// For how many steps.
-        steps: u64,
+        steps: u32,
     },
     /// A checkpoint that cannot be written, read or used.
     #[error(transparent)]
@@ -54,6 +55,21 @@ impl From<StoreError> for TrainError {
 impl From<StateError> for TrainError {
     fn from(error: StateError) -> Self {
         Self::Load(error.into())
+    }
+}
+
+impl From<DeviceError> for TrainError {
+    fn from(error: DeviceError) -> Self {
+        Self::Family(error.into())
+    }
+}
+
+impl From<OptimiserError> for TrainError {
+    fn from(error: OptimiserError) -> Self {
+        match error {
+            OptimiserError::Setting(error) => error.into(),
+            OptimiserError::Device(error) => error.into(),
+        }
     }
 }
 

@@ -22,8 +22,8 @@ pub struct StepReport {
     pub entropy: f64,
     /// Learning rate of φ.
     pub rate: f64,
-    /// Norm of the gradient of φ before clipping.
-    pub gradient_norm: f64,
+    /// Mean norm of the gradients of φ before clipping, since it was last asked for ([`Observer::wants_gradient_norm`]).
+    pub gradient_norm: Option<f64>,
     /// What happened to q(m).
     pub models: ModelUpdate,
     /// Draws that were not finite.
@@ -116,6 +116,11 @@ pub trait Observer {
     fn prepare(&mut self, done: usize, parts: usize) -> ControlFlow<()> {
         let _ = (done, parts);
         ControlFlow::Continue(())
+    }
+
+    /// Whether the next report should have the norm of the gradient, for which the device must be waited for.
+    fn wants_gradient_norm(&self) -> bool {
+        false
     }
 
     /// Called after each step.

@@ -56,7 +56,7 @@ pub enum FlowGradient {
 ///
 /// Where a posterior has several modes, a flow that is taken straight to it settles on those that are nearest; a flat target
 /// has no modes to settle on. Only φ sees it: reported bounds are those of η itself. With
-/// [`InformationSettings::Share`] and a `hold` above 0, q(m) is held meanwhile; otherwise it follows those bounds from the
+/// [`InformationSettings::Share`] and a `warm_up` above 0, q(m) stays as it is meanwhile; otherwise it follows those bounds from the
 /// first step on, while φ is still fitted to a flatter target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -122,10 +122,10 @@ pub enum InformationSettings {
     /// Nothing until the bound under the first q(m) rises slowly; then so many nats that the uniform distribution can
     /// become a point in a share of the steps.
     Share {
-        /// Share of the steps in which q(m) stays as it is, at least.
-        hold: f64,
+        /// Share of the steps in which φ warms up while q(m) stays as it is, at least.
+        warm_up: f64,
         /// And at most.
-        most: f64,
+        max_warm_up: f64,
         /// Share of the steps in which a uniform distribution can become a point.
         fall: f64,
     },
@@ -133,17 +133,17 @@ pub enum InformationSettings {
 
 impl Default for InformationSettings {
     fn default() -> Self {
-        Self::Share { hold: 0.2, most: 0.5, fall: 0.2 }
+        Self::Share { warm_up: 0.2, max_warm_up: 0.5, fall: 0.2 }
     }
 }
 
 impl InformationSettings {
-    /// The limit of a step of `steps`, for a space of `exp(log_count)` models, while q(m) is `held` or after.
-    pub fn limit(&self, step: u64, steps: u64, log_count: f64, held: bool) -> f64 {
+    /// The limit of a step of `steps`, for a space of `exp(log_count)` models, during the warm-up or after.
+    pub fn limit(&self, step: u64, steps: u64, log_count: f64, warming_up: bool) -> f64 {
         match *self {
             Self::Unlimited {} => f64::INFINITY,
             Self::Nats { limit, decay } => limit * (1.0 + decay).powf(-(step as f64)),
-            Self::Share { hold, .. } if held && hold > 0.0 => 0.0,
+            Self::Share { warm_up, .. } if warming_up && warm_up > 0.0 => 0.0,
             Self::Share { fall, .. } => log_count / (fall * steps as f64),
         }
     }
@@ -157,12 +157,12 @@ impl InformationSettings {
                 positive("limit", limit)?;
                 SettingError::check("decay", decay, decay >= 0.0 && decay.is_finite(), "at least 0")
             }
-            Self::Share { hold, most, fall } => {
+            Self::Share { warm_up, max_warm_up, fall } => {
                 let share = |what, value: f64| {
                     SettingError::check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1")
                 };
-                share("hold", hold)?;
-                share("most", most)?;
+                share("warm_up", warm_up)?;
+                share("max_warm_up", max_warm_up)?;
                 positive("fall", fall)
             }
         }
@@ -205,13 +205,13 @@ impl Default for TrainSettings {
 
 impl TrainSettings {
     /// Settings for densities with factors whose frames and guesses are good, as those of graphs are: flows begin where others
-    /// end, and scores of blocks are compared from the first step on. So nothing is tempered or held, and few steps suffice.
+    /// end, and scores of blocks are compared from the first step on. So nothing is tempered or warmed up, and few steps suffice.
     pub fn factored() -> Self {
         Self {
             batch: 128,
             steps: 1000,
             temper: TemperSettings::NONE,
-            information: InformationSettings::Share { hold: 0.0, most: 0.0, fall: 0.2 },
+            information: InformationSettings::Share { warm_up: 0.0, max_warm_up: 0.0, fall: 0.2 },
             ..Self::default()
         }
     }

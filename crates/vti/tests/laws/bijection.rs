@@ -1,8 +1,9 @@
 //! Values: both directions, log-determinants, densities.
 
-use vti::engine::cpu::simd::Instructions;
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::random::{Purpose, Stream};
+use vti::simd::Instructions;
+use vti::simd::Real;
 
 use crate::cases::{Case, Setup, table};
 use crate::{ROWS, for_all, max_error, slow};
@@ -12,7 +13,7 @@ use crate::{ROWS, for_all, max_error, slow};
 fn forward_agrees_with_the_obvious_implementation() {
     fn law<T: Real>(case: &Case, seed: u64, tolerance: f64)
     where
-        CpuEngine<T>: Engine<Real = T>,
+        Cpu<T>: Device<Real = T>,
     {
         for instructions in Instructions::available() {
             let setup = Setup::<T>::new(case, ROWS, seed).with_instructions(instructions);
@@ -46,7 +47,7 @@ fn forward_agrees_with_the_obvious_implementation() {
 fn inverse_undoes_forward() {
     fn law<T: Real>(case: &Case, seed: u64, tolerance: f64)
     where
-        CpuEngine<T>: Engine<Real = T>,
+        Cpu<T>: Device<Real = T>,
     {
         // As usual and, where only splines act, far out in their tails. Affine layers are ill-conditioned there, and
         // conditioners with inputs that large are too for single precision.

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use vti::engine::cpu::simd::Instructions;
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::flow::{
     AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowError, FlowSettings, FlowShape, GlobalSettings,
     LayerSettings, Passes, SplineSettings, Workspace,
 };
 use vti::random::{Purpose, Stream};
+use vti::simd::Instructions;
+use vti::simd::Real;
 
 use crate::slow;
 
@@ -109,7 +110,7 @@ pub fn table() -> Vec<Case> {
 pub struct Setup<T: Real> {
     pub flow: Flow,
     pub settings: FlowSettings,
-    pub engine: CpuEngine<T>,
+    pub device: Cpu<T>,
     pub parameters: Vec<T>,
     pub batch: Batch<T>,
     /// Saturated: `d_max` numbers a row.
@@ -137,7 +138,7 @@ fn round<T: Real>(x: f64) -> T {
 
 impl<T: Real> Setup<T>
 where
-    CpuEngine<T>: Engine<Real = T>,
+    Cpu<T>: Device<Real = T>,
 {
     pub fn new(case: &Case, rows: usize, seed: u64) -> Self {
         Self::with_contexts(case, rows, seed, 7, |stream, count, _| stream.below(count) as u32)
@@ -184,12 +185,12 @@ where
             contexts.push(context);
         }
         let z = (0..rows * case.shape.max_dim).map(|_| round(1.5 * stream.normal())).collect();
-        let engine = CpuEngine::single();
-        Self { flow, settings: case.settings.clone(), engine, parameters, batch, z, features, contexts }
+        let device = Cpu::single();
+        Self { flow, settings: case.settings.clone(), device, parameters, batch, z, features, contexts }
     }
 
     pub fn with_instructions(mut self, instructions: Instructions) -> Self {
-        self.engine = self.engine.with_instructions(instructions);
+        self.device = self.device.with_instructions(instructions);
         self
     }
 
@@ -197,15 +198,15 @@ where
         self.flow.shape().max_dim
     }
 
-    pub fn device_parameters(&self) -> <CpuEngine<T> as Engine>::Buffer {
-        let mut buffer = self.engine.buffer(self.parameters.len());
-        self.engine.write(&self.parameters, &mut buffer);
+    pub fn device_parameters(&self) -> <Cpu<T> as Device>::Buffer {
+        let mut buffer = self.device.buffer(self.parameters.len()).unwrap();
+        self.device.write(&self.parameters, &mut buffer).unwrap();
         buffer
     }
 
-    pub fn workspace(&self, batch: &Batch<T>, passes: Passes) -> Workspace<CpuEngine<T>> {
-        let mut work = self.flow.workspace(&self.engine, batch.rows(), passes);
-        work.set_batch(&self.engine, batch).expect("a valid batch");
+    pub fn workspace(&self, batch: &Batch<T>, passes: Passes) -> Workspace<Cpu<T>> {
+        let mut work = self.flow.workspace(&self.device, batch.rows(), passes).unwrap();
+        work.set_batch(&self.device, batch).expect("a valid batch");
         work
     }
 
@@ -218,21 +219,21 @@ where
 
     /// The same, finite or not.
     pub fn try_forward(&self, batch: &Batch<T>, z: &[T]) -> (Vec<T>, Vec<T>, Result<(), FlowError>) {
-        let mut work = self.workspace(batch, Passes::Evaluation);
-        work.write_saturated_z(&self.engine, z).expect("long enough");
-        self.flow.forward(&self.engine, &self.device_parameters(), &mut work).expect("a pass");
+        let mut work = self.workspace(batch, Passes::Evaluation).unwrap();
+        work.write_saturated_z(&self.device, z).expect("long enough");
+        self.flow.forward(&self.device, &self.device_parameters(), &mut work).expect("a pass");
         let (mut theta, mut log_det) = (z.to_vec(), vec![T::ZERO; batch.rows()]);
-        let result = work.read_saturated_theta(&self.engine, &mut theta, &mut log_det);
+        let result = work.read_saturated_theta(&self.device, &mut theta, &mut log_det);
         (theta, log_det, result)
     }
 
     /// z and log-determinants of left-aligned `theta`.
     pub fn inverse(&self, batch: &Batch<T>, theta: &[T]) -> (Vec<T>, Vec<T>) {
-        let mut work = self.workspace(batch, Passes::Evaluation);
-        work.write_theta(&self.engine, theta).expect("long enough");
-        self.flow.inverse(&self.engine, &self.device_parameters(), &mut work).expect("a pass");
+        let mut work = self.workspace(batch, Passes::Evaluation).unwrap();
+        work.write_theta(&self.device, theta).expect("long enough");
+        self.flow.inverse(&self.device, &self.device_parameters(), &mut work).expect("a pass");
         let (mut z, mut log_det) = (vec![T::ZERO; theta.len()], vec![T::ZERO; batch.rows()]);
-        work.read_z(&self.engine, &mut z, &mut log_det).expect("finite");
+        work.read_z(&self.device, &mut z, &mut log_det).expect("finite");
         (z, log_det)
     }
 

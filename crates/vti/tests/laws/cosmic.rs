@@ -1,8 +1,9 @@
 //! The paper's Lemma 1, Proposition 1 and Corollary 1.
 
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::flow::Passes;
 use vti::random::{Purpose, Stream};
+use vti::simd::Real;
 
 use crate::bijection::saturated_jacobian;
 use crate::cases::{Case, Setup};
@@ -13,7 +14,7 @@ use crate::{ROWS, for_all, slow};
 fn lemma_1_auxiliary_coordinates_are_untouched() {
     fn law<T: Real>(case: &Case, seed: u64)
     where
-        CpuEngine<T>: Engine<Real = T>,
+        Cpu<T>: Device<Real = T>,
     {
         let setup = Setup::<T>::new(case, ROWS, seed);
         let (theta, _) = setup.forward(&setup.batch, &setup.z);
@@ -74,12 +75,12 @@ fn corollary_1_the_loss_ratio_has_no_auxiliary_variables() {
         let d = setup.max_dim();
         // Any target will do: independent Laplace variables.
         let log_target = |theta: &[f64]| -> f64 { theta.iter().map(|t| -t.abs() - 2f64.ln()).sum() };
-        let mut work = setup.workspace(&setup.batch, Passes::Evaluation);
+        let mut work = setup.workspace(&setup.batch, Passes::Evaluation).unwrap();
         let z = setup.left_align(&setup.z);
-        work.write_z(&setup.engine, &z).unwrap();
-        setup.flow.forward(&setup.engine, &setup.device_parameters(), &mut work).unwrap();
+        work.write_z(&setup.device, &z).unwrap();
+        setup.flow.forward(&setup.device, &setup.device_parameters(), &mut work).unwrap();
         let (mut theta, mut log_det) = (vec![f64::NAN; z.len()], vec![0.0; 12]);
-        work.read_theta(&setup.engine, &mut theta, &mut log_det).unwrap();
+        work.read_theta(&setup.device, &mut theta, &mut log_det).unwrap();
         let slow = setup.slow();
         for row in 0..12 {
             let active = setup.batch.active(row);

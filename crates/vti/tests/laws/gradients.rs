@@ -1,6 +1,6 @@
 //! Gradients, of small batches and large ones, in new workspaces and used ones.
 
-use vti::engine::{CpuEngine, Engine};
+use vti::device::{Cpu, Device};
 use vti::flow::{Batch, ContextShape, Passes, Workspace};
 use vti::random::{Purpose, Stream};
 
@@ -22,14 +22,14 @@ impl Probe {
     }
 
     fn value(&self, setup: &Setup<f64>, batch: &Batch<f64>, parameters: &[f64], z: &[f64]) -> f64 {
-        let engine = &setup.engine;
-        let mut work = setup.workspace(batch, Passes::Evaluation);
-        work.write_z(engine, z).unwrap();
-        let mut buffer = engine.buffer(parameters.len());
-        engine.write(parameters, &mut buffer);
-        setup.flow.forward(engine, &buffer, &mut work).unwrap();
+        let device = &setup.device;
+        let mut work = setup.workspace(batch, Passes::Evaluation).unwrap();
+        work.write_z(device, z).unwrap();
+        let mut buffer = device.buffer(parameters.len()).unwrap();
+        device.write(parameters, &mut buffer).unwrap();
+        setup.flow.forward(device, &buffer, &mut work).unwrap();
         let (mut theta, mut log_det) = (vec![0.0; z.len()], vec![0.0; batch.rows()]);
-        work.read_theta(engine, &mut theta, &mut log_det).unwrap();
+        work.read_theta(device, &mut theta, &mut log_det).unwrap();
         let sum: f64 = theta.iter().zip(&self.theta).zip(&self.square).map(|((t, a), b)| a * t + 0.5 * b * t * t).sum();
         sum + log_det.iter().zip(&self.log_det).map(|(l, c)| c * l).sum::<f64>()
     }
@@ -55,18 +55,18 @@ fn scores_carried_back_are_those_of_the_reference() {
             let rows = 70;
             let mut setup = Setup::<f64>::new(case, rows, seed);
             setup.z.iter_mut().for_each(|z| *z *= scale);
-            let engine = &setup.engine;
+            let device = &setup.device;
             let z = setup.left_align(&setup.z);
-            let mut work = setup.workspace(&setup.batch, Passes::TrainingWithScores);
-            work.write_z(engine, &z).unwrap();
+            let mut work = setup.workspace(&setup.batch, Passes::TrainingWithScores).unwrap();
+            work.write_z(device, &z).unwrap();
             let parameters = setup.device_parameters();
-            setup.flow.forward(engine, &parameters, &mut work).unwrap();
+            setup.flow.forward(device, &parameters, &mut work).unwrap();
             let (mut score, mut back) = (vec![0.0; z.len()], vec![0.0; z.len()]);
-            setup.flow.score(engine, &parameters, &mut work, &mut score).unwrap();
-            work.write_gradients(engine, &score, &vec![1.0; rows]).unwrap();
-            let mut gradient = engine.buffer(setup.parameters.len());
-            setup.flow.backward(engine, &parameters, &mut work, &mut gradient).unwrap();
-            work.read_z_gradient(engine, &mut back).unwrap();
+            setup.flow.score(device, &parameters, &mut work, &mut score).unwrap();
+            work.write_gradients(device, &score, &vec![1.0; rows]).unwrap();
+            let mut gradient = device.buffer(setup.parameters.len()).unwrap();
+            setup.flow.backward(device, &parameters, &mut work, &mut gradient).unwrap();
+            work.read_z_gradient(device, &mut back).unwrap();
             for row in 0..rows {
                 let place = row * setup.max_dim()..row * setup.max_dim() + setup.batch.active(row).len();
                 let size = score[place.clone()].iter().fold(scale, |size, s| size.max(s.abs()));
@@ -83,25 +83,25 @@ fn check_gradients(case: &Case, seed: u64, scale: f64) {
     let rows = 9;
     let mut setup = Setup::<f64>::new(case, rows, seed);
     setup.z.iter_mut().for_each(|z| *z *= scale);
-    let (engine, d) = (&setup.engine, setup.max_dim());
+    let (device, d) = (&setup.device, setup.max_dim());
     let probe = Probe::new(rows, d, seed);
     let z = setup.left_align(&setup.z);
-    let mut work = setup.workspace(&setup.batch, Passes::Training);
-    work.write_z(engine, &z).unwrap();
+    let mut work = setup.workspace(&setup.batch, Passes::Training).unwrap();
+    work.write_z(device, &z).unwrap();
     let parameters = setup.device_parameters();
-    setup.flow.forward(engine, &parameters, &mut work).unwrap();
+    setup.flow.forward(device, &parameters, &mut work).unwrap();
     let (mut theta, mut log_det) = (vec![0.0; z.len()], vec![0.0; rows]);
-    work.read_theta(engine, &mut theta, &mut log_det).unwrap();
+    work.read_theta(device, &mut theta, &mut log_det).unwrap();
     let d_theta: Vec<f64> = (0..z.len()).map(|i| probe.theta[i] + probe.square[i] * theta[i]).collect();
-    work.write_gradients(engine, &d_theta, &probe.log_det).unwrap();
-    let mut gradient = engine.buffer(setup.parameters.len());
-    setup.flow.backward(engine, &parameters, &mut work, &mut gradient).unwrap();
+    work.write_gradients(device, &d_theta, &probe.log_det).unwrap();
+    let mut gradient = device.buffer(setup.parameters.len()).unwrap();
+    setup.flow.backward(device, &parameters, &mut work, &mut gradient).unwrap();
     let mut found = vec![0.0; setup.parameters.len()];
-    engine.read(&gradient, &mut found);
+    device.read(&gradient, &mut found).unwrap();
     let mut found_z = vec![0.0; z.len()];
-    work.read_z_gradient(engine, &mut found_z).unwrap();
+    work.read_z_gradient(device, &mut found_z).unwrap();
     let mut found_features = vec![0.0; setup.features.len()];
-    work.read_feature_gradient(engine, &mut found_features).unwrap();
+    work.read_feature_gradient(device, &mut found_features).unwrap();
 
     let step = 1e-5;
     let check = |what: &str, index: usize, found: f64, value: &dyn Fn(f64) -> f64| {
@@ -167,14 +167,14 @@ fn training_pass(
     setup: &Setup<f64>,
     probe: &Probe,
     rows: std::ops::Range<usize>,
-    work: &mut Workspace<CpuEngine<f64>>,
+    work: &mut Workspace<Cpu<f64>>,
 ) -> Found {
-    let (engine, d) = (&setup.engine, setup.max_dim());
+    let (device, d) = (&setup.device, setup.max_dim());
     let z = &setup.left_align(&setup.z)[rows.start * d..rows.end * d];
-    work.set_batch(engine, &setup.select(rows.clone())).unwrap();
-    work.write_z(engine, z).unwrap();
+    work.set_batch(device, &setup.select(rows.clone())).unwrap();
+    work.write_z(device, z).unwrap();
     let parameters = setup.device_parameters();
-    setup.flow.forward(engine, &parameters, work).unwrap();
+    setup.flow.forward(device, &parameters, work).unwrap();
     let mut found = Found {
         theta: vec![0.0; z.len()],
         log_det: vec![0.0; rows.len()],
@@ -182,18 +182,18 @@ fn training_pass(
         z: vec![0.0; z.len()],
         features: vec![0.0; setup.features.len()],
     };
-    work.read_theta(engine, &mut found.theta, &mut found.log_det).unwrap();
+    work.read_theta(device, &mut found.theta, &mut found.log_det).unwrap();
     let places = rows.start * d..rows.end * d;
     let weights = probe.theta[places.clone()].iter().zip(&probe.square[places]);
     let d_theta: Vec<f64> = weights.zip(&found.theta).map(|((a, b), theta)| a + b * theta).collect();
-    work.write_gradients(engine, &d_theta, &probe.log_det[rows]).unwrap();
+    work.write_gradients(device, &d_theta, &probe.log_det[rows]).unwrap();
     // What was in the buffer before must not matter.
-    let mut gradient = engine.buffer(setup.parameters.len());
-    engine.write(&vec![f64::NAN; setup.parameters.len()], &mut gradient);
-    setup.flow.backward(engine, &parameters, work, &mut gradient).unwrap();
-    engine.read(&gradient, &mut found.parameters);
-    work.read_z_gradient(engine, &mut found.z).unwrap();
-    work.read_feature_gradient(engine, &mut found.features).unwrap();
+    let mut gradient = device.buffer(setup.parameters.len()).unwrap();
+    device.write(&vec![f64::NAN; setup.parameters.len()], &mut gradient).unwrap();
+    setup.flow.backward(device, &parameters, work, &mut gradient).unwrap();
+    device.read(&gradient, &mut found.parameters).unwrap();
+    work.read_z_gradient(device, &mut found.z).unwrap();
+    work.read_feature_gradient(device, &mut found.features).unwrap();
     found
 }
 
@@ -217,11 +217,11 @@ fn large_batches_are_sums_of_small_ones() {
             let contexts = if own_contexts { rows } else { 300 };
             let setup = Setup::<f64>::with_contexts(case, rows, 23, contexts, choose);
             let probe = Probe::new(rows, setup.max_dim(), 7);
-            let mut work = setup.flow.workspace(&setup.engine, rows, Passes::Training);
+            let mut work = setup.flow.workspace(&setup.device, rows, Passes::Training).unwrap();
             let whole = training_pass(&setup, &probe, 0..rows, &mut work);
             let mut sum =
                 Found { theta: vec![], log_det: vec![], z: vec![], ..training_pass(&setup, &probe, 0..0, &mut work) };
-            let mut small = setup.flow.workspace(&setup.engine, 50, Passes::Training);
+            let mut small = setup.flow.workspace(&setup.device, 50, Passes::Training).unwrap();
             for start in (0..rows).step_by(50) {
                 let part = training_pass(&setup, &probe, start..start + 50, &mut small);
                 sum.theta.extend(part.theta);
@@ -250,9 +250,9 @@ fn workspaces_can_be_used_again() {
     for case in table().iter().filter(|case| case.shape.max_dim == 5) {
         let setup = Setup::<f64>::new(case, 700, 31);
         let probe = Probe::new(700, 5, 8);
-        let mut used = setup.flow.workspace(&setup.engine, 700, Passes::Training);
+        let mut used = setup.flow.workspace(&setup.device, 700, Passes::Training).unwrap();
         for rows in [0..700, 3..10, 100..250, 0..1, 0..0, 40..700] {
-            let mut fresh = setup.flow.workspace(&setup.engine, 700, Passes::Training);
+            let mut fresh = setup.flow.workspace(&setup.device, 700, Passes::Training).unwrap();
             let again = training_pass(&setup, &probe, rows.clone(), &mut used);
             let first = training_pass(&setup, &probe, rows.clone(), &mut fresh);
             let all = |found: Found| [found.theta, found.log_det, found.parameters, found.z, found.features].concat();

@@ -7,11 +7,11 @@ mod cases;
 mod cosmic;
 mod gradients;
 mod robustness;
-mod second_engine;
+mod second_device;
 mod slow;
 
 use cases::{Case, table};
-use vti::engine::Real;
+use vti::simd::Real;
 
 /// More than one tile, not a multiple of one.
 pub const ROWS: usize = 83;

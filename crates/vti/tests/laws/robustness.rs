@@ -1,7 +1,8 @@
 //! Extreme numbers, and any number of threads.
 
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::flow::{ContextShape, FlowError, Passes};
+use vti::simd::Real;
 
 use crate::cases::{Case, Setup, table};
 use crate::{ROWS, for_all};
@@ -25,7 +26,7 @@ fn reported<T: Real>(case: &Case, result: Result<(), FlowError>, values: &[T], l
 fn extremes_stay_finite_or_are_reported() {
     fn law<T: Real>(case: &Case, seed: u64)
     where
-        CpuEngine<T>: Engine<Real = T>,
+        Cpu<T>: Device<Real = T>,
     {
         for scale in [1.0, 1e3] {
             let mut setup = Setup::<T>::new(case, ROWS, seed);
@@ -38,17 +39,17 @@ fn extremes_stay_finite_or_are_reported() {
             for (index, z) in z.iter_mut().take(30 * d).enumerate() {
                 *z = extremes[index % extremes.len()];
             }
-            let mut work = setup.workspace(&setup.batch, Passes::Evaluation);
+            let mut work = setup.workspace(&setup.batch, Passes::Evaluation).unwrap();
             let (mut theta, mut log_det) = (vec![T::ZERO; z.len()], vec![T::ZERO; ROWS]);
             // The density direction takes the same extremes as parameters.
-            work.write_theta(&setup.engine, &z).unwrap();
-            setup.flow.inverse(&setup.engine, &setup.device_parameters(), &mut work).unwrap();
-            let result = work.read_z(&setup.engine, &mut theta, &mut log_det);
+            work.write_theta(&setup.device, &z).unwrap();
+            setup.flow.inverse(&setup.device, &setup.device_parameters(), &mut work).unwrap();
+            let result = work.read_z(&setup.device, &mut theta, &mut log_det);
             reported(case, result, &theta, &log_det, d);
-            work.write_saturated_z(&setup.engine, &z).unwrap();
-            setup.flow.forward(&setup.engine, &setup.device_parameters(), &mut work).unwrap();
+            work.write_saturated_z(&setup.device, &z).unwrap();
+            setup.flow.forward(&setup.device, &setup.device_parameters(), &mut work).unwrap();
             theta.fill(T::ZERO);
-            let result = work.read_theta(&setup.engine, &mut theta, &mut log_det);
+            let result = work.read_theta(&setup.device, &mut theta, &mut log_det);
             let finite = reported(case, result, &theta, &log_det, d);
             // With ordinary parameters, double precision takes anything.
             assert!(scale > 1.0 || T::NAME == "f32" || finite, "{}", case.name);
@@ -78,28 +79,28 @@ fn extremes_stay_finite_or_are_reported() {
 fn threads_do_not_change_a_bit() {
     fn train<T: Real>(case: &Case, rows: usize, threads: usize) -> Vec<u64>
     where
-        CpuEngine<T>: Engine<Real = T>,
+        Cpu<T>: Device<Real = T>,
     {
         let mut setup = Setup::<T>::new(case, rows, 3);
-        setup.engine = CpuEngine::new(threads).unwrap();
-        let engine = &setup.engine;
+        setup.device = Cpu::new(threads).unwrap();
+        let device = &setup.device;
         let z = setup.left_align(&setup.z);
         let mut parameters = setup.device_parameters();
-        let mut gradient = engine.buffer(setup.parameters.len());
-        let mut optimiser = vti::optimise::AdamW::new(engine, setup.parameters.len(), Default::default()).unwrap();
-        let mut work = setup.workspace(&setup.batch, Passes::Training);
+        let mut gradient = device.buffer(setup.parameters.len()).unwrap();
+        let mut optimiser = vti::optimise::AdamW::new(device, setup.parameters.len(), Default::default()).unwrap();
+        let mut work = setup.workspace(&setup.batch, Passes::Training).unwrap();
         let (mut theta, mut log_det) = (vec![T::ZERO; z.len()], vec![T::ZERO; rows]);
         let pull = vec![-T::ONE; rows];
         for _ in 0..3 {
-            work.write_z(engine, &z).unwrap();
-            setup.flow.forward(engine, &parameters, &mut work).unwrap();
-            work.read_theta(engine, &mut theta, &mut log_det).unwrap();
-            work.write_gradients(engine, &theta, &pull).unwrap();
-            setup.flow.backward(engine, &parameters, &mut work, &mut gradient).unwrap();
-            optimiser.update(engine, 1e-3, &gradient, &mut parameters);
+            work.write_z(device, &z).unwrap();
+            setup.flow.forward(device, &parameters, &mut work).unwrap();
+            work.read_theta(device, &mut theta, &mut log_det).unwrap();
+            work.write_gradients(device, &theta, &pull).unwrap();
+            setup.flow.backward(device, &parameters, &mut work, &mut gradient).unwrap();
+            optimiser.update(device, 1e-3, &gradient, &mut parameters);
         }
         let mut found = vec![T::ZERO; setup.parameters.len()];
-        engine.read(&parameters, &mut found);
+        device.read(&parameters, &mut found).unwrap();
         found.into_iter().chain(theta).chain(log_det).map(|x| x.to_f64().to_bits()).collect()
     }
     for case in table().iter().filter(|case| case.shape.max_dim == 19) {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::models::ModelsSettings;
 use vti::posterior::{LoadError, Posterior};
@@ -19,8 +19,8 @@ use crate::{bits, directory, families, normal, settings};
 
 fn run(family: &FamilySettings, settings: &TrainSettings, threads: usize) -> Vec<u64> {
     let problem = normal(0.5);
-    let engine = CpuEngine::<f32>::new(threads).unwrap();
-    let mut fit = Trainer::new(&problem, &engine, family, settings).unwrap().run(&mut Silent).unwrap();
+    let device = Cpu::<f32>::new(threads).unwrap();
+    let mut fit = Trainer::new(&problem, &device, family, settings).unwrap().run(&mut Silent).unwrap();
     bits(&mut fit.posterior)
 }
 
@@ -50,8 +50,8 @@ fn tables_of_many_models_do_not_depend_on_threads() {
         let family = FamilySettings { models: models.clone(), flow, ..FamilySettings::default() };
         let settings =
             TrainSettings { steps: 5, batch: 600, information: InformationSettings::Unlimited {}, ..settings() };
-        let engine = CpuEngine::<f32>::new(threads).unwrap();
-        let mut fit = Trainer::new(&problem, &engine, &family, &settings).unwrap().run(&mut Silent).unwrap();
+        let device = Cpu::<f32>::new(threads).unwrap();
+        let mut fit = Trainer::new(&problem, &device, &family, &settings).unwrap().run(&mut Silent).unwrap();
         bits(&mut fit.posterior)
     };
     for family in &families()[..4] {
@@ -63,7 +63,7 @@ fn tables_of_many_models_do_not_depend_on_threads() {
 
 #[test]
 fn a_plateau_is_found_at_the_same_step_after_an_interruption() {
-    let (problem, directory, engine) = (normal(0.5), directory("plateau"), CpuEngine::<f32>::single());
+    let (problem, directory, device) = (normal(0.5), directory("plateau"), Cpu::<f32>::single());
     let path = directory.join("run.safetensors");
     let settings = TrainSettings {
         checkpoint: Some(CheckpointSettings { path: path.clone(), every: 1e9 }),
@@ -71,11 +71,11 @@ fn a_plateau_is_found_at_the_same_step_after_an_interruption() {
         information: InformationSettings::Unlimited {},
         ..settings()
     };
-    let whole = Trainer::new(&problem, &engine, &families()[3], &settings).unwrap().run(&mut Silent).unwrap();
+    let whole = Trainer::new(&problem, &device, &families()[3], &settings).unwrap().run(&mut Silent).unwrap();
     assert!(matches!(whole.stop, Stop::Plateau { .. }) && whole.steps == 40, "{} at {}", whole.stop, whole.steps);
-    let trainer = Trainer::new(&problem, &engine, &families()[3], &settings).unwrap();
+    let trainer = Trainer::new(&problem, &device, &families()[3], &settings).unwrap();
     trainer.run(&mut interrupt_after(27)).unwrap();
-    let fit = Trainer::resume(&problem, &engine, &path).unwrap().run(&mut Silent).unwrap();
+    let fit = Trainer::resume(&problem, &device, &path).unwrap().run(&mut Silent).unwrap();
     assert_eq!((fit.stop, fit.steps), (whole.stop, whole.steps));
     std::fs::remove_dir_all(directory).unwrap();
 }
@@ -93,16 +93,16 @@ fn an_interrupted_run_ends_where_an_uninterrupted_one_does() {
         let checkpoint = Some(CheckpointSettings { path: path.clone(), every: 1e9 });
         let settings = TrainSettings { checkpoint, plateau: Some(Default::default()), ..settings() };
         let whole = run(family, &TrainSettings { checkpoint: None, ..settings.clone() }, 2);
-        let engine = CpuEngine::<f32>::new(1).unwrap();
-        let trainer = Trainer::new(&problem, &engine, family, &settings).unwrap();
+        let device = Cpu::<f32>::new(1).unwrap();
+        let trainer = Trainer::new(&problem, &device, family, &settings).unwrap();
         let fit = trainer.run(&mut interrupt_after(17)).unwrap();
         assert_eq!((fit.stop, fit.steps), (Stop::Observer, 17));
         // Again, on other threads.
-        let engine = CpuEngine::<f32>::new(2).unwrap();
-        let trainer = Trainer::resume(&problem, &engine, &path).unwrap();
+        let device = Cpu::<f32>::new(2).unwrap();
+        let trainer = Trainer::resume(&problem, &device, &path).unwrap();
         assert_eq!(trainer.steps(), 17);
         trainer.run(&mut interrupt_after(41)).unwrap();
-        let mut fit = Trainer::resume(&problem, &engine, &path).unwrap().run(&mut Silent).unwrap();
+        let mut fit = Trainer::resume(&problem, &device, &path).unwrap().run(&mut Silent).unwrap();
         assert_eq!((fit.stop, fit.steps), (Stop::Steps { steps: 60 }, 60));
         assert_eq!(bits(&mut fit.posterior), whole, "{:?}", family.models);
     }
@@ -112,14 +112,14 @@ fn an_interrupted_run_ends_where_an_uninterrupted_one_does() {
 #[test]
 fn posteriors_are_saved_and_loaded_bit_for_bit() {
     let (problem, directory) = (normal(0.5), directory("posterior"));
-    let engine = CpuEngine::<f64>::new(2).unwrap();
+    let device = Cpu::<f64>::new(2).unwrap();
     for (index, family) in families().iter().enumerate() {
         let path = directory.join(format!("{index}.safetensors"));
-        let mut fit = Trainer::new(&problem, &engine, family, &settings()).unwrap().run(&mut Silent).unwrap();
+        let mut fit = Trainer::new(&problem, &device, family, &settings()).unwrap().run(&mut Silent).unwrap();
         fit.posterior.save(&path).unwrap();
-        let mut loaded = Posterior::load(&problem, &engine, &path).unwrap();
+        let mut loaded = Posterior::load(&problem, &device, &path).unwrap();
         assert_eq!(bits(&mut loaded), bits(&mut fit.posterior), "{:?}", family.models);
-        let resumed = Trainer::resume(&problem, &engine, &path).unwrap_err().to_string();
+        let resumed = Trainer::resume(&problem, &device, &path).unwrap_err().to_string();
         assert!(resumed.contains("finished posterior"), "{resumed}");
     }
     std::fs::remove_dir_all(directory).unwrap();
@@ -127,16 +127,16 @@ fn posteriors_are_saved_and_loaded_bit_for_bit() {
 
 /// A checkpoint with one before it.
 fn checkpoint(path: &Path) {
-    let (problem, engine) = (normal(0.5), CpuEngine::<f32>::single());
+    let (problem, device) = (normal(0.5), Cpu::<f32>::single());
     let settings =
         TrainSettings { checkpoint: Some(CheckpointSettings { path: path.into(), every: 1e9 }), ..settings() };
-    Trainer::new(&problem, &engine, &families()[0], &settings).unwrap().run(&mut interrupt_after(5)).unwrap();
-    Trainer::resume(&problem, &engine, path).unwrap().run(&mut interrupt_after(9)).unwrap();
+    Trainer::new(&problem, &device, &families()[0], &settings).unwrap().run(&mut interrupt_after(5)).unwrap();
+    Trainer::resume(&problem, &device, path).unwrap().run(&mut interrupt_after(9)).unwrap();
 }
 
 fn load(path: &Path) -> Result<u64, LoadError> {
-    let (problem, engine) = (normal(0.5), CpuEngine::<f32>::single());
-    match Trainer::resume(&problem, &engine, path) {
+    let (problem, device) = (normal(0.5), Cpu::<f32>::single());
+    match Trainer::resume(&problem, &device, path) {
         Ok(trainer) => Ok(trainer.steps()),
         Err(TrainError::Load(error)) => Err(error),
         Err(error) => panic!("{error}"),
@@ -224,12 +224,12 @@ fn checkpoints_of_other_problems_and_precisions_are_refused() {
     let directory = directory("foreign");
     let path = directory.join("run.safetensors");
     checkpoint(&path);
-    let (problem, engine) = (normal(0.6), CpuEngine::<f32>::single());
-    let error = Trainer::resume(&problem, &engine, &path).unwrap_err();
+    let (problem, device) = (normal(0.6), Cpu::<f32>::single());
+    let error = Trainer::resume(&problem, &device, &path).unwrap_err();
     assert!(matches!(error, TrainError::Load(LoadError::OtherProblem { .. })), "{error}");
-    let (problem, engine) = (normal(0.5), CpuEngine::<f64>::single());
-    let error = Trainer::resume(&problem, &engine, &path).unwrap_err().to_string();
-    assert!(error.contains("saved in f32, this engine computes in f64"), "{error}");
+    let (problem, device) = (normal(0.5), Cpu::<f64>::single());
+    let error = Trainer::resume(&problem, &device, &path).unwrap_err().to_string();
+    assert!(error.contains("saved in f32, this device computes in f64"), "{error}");
     std::fs::remove_dir_all(directory).unwrap();
 }
 
@@ -237,10 +237,10 @@ fn checkpoints_of_other_problems_and_precisions_are_refused() {
 fn a_file_that_cannot_be_written_is_an_error_and_the_last_one_stays() {
     let directory = directory("readonly");
     let path = directory.join("missing").join("run.safetensors");
-    let (problem, engine) = (normal(0.5), CpuEngine::<f32>::single());
+    let (problem, device) = (normal(0.5), Cpu::<f32>::single());
     let settings =
         TrainSettings { checkpoint: Some(CheckpointSettings { path: path.clone(), every: 1e-9 }), ..settings() };
-    let error = Trainer::new(&problem, &engine, &families()[0], &settings).unwrap().run(&mut Silent).unwrap_err();
+    let error = Trainer::new(&problem, &device, &families()[0], &settings).unwrap().run(&mut Silent).unwrap_err();
     assert!(matches!(error, TrainError::Load(LoadError::Store(StoreError::Io { .. }))), "{error}");
     // A device that is always full, where there is one.
     if Path::new("/dev/full").exists() {
@@ -248,7 +248,7 @@ fn a_file_that_cannot_be_written_is_an_error_and_the_last_one_stays() {
         checkpoint(&path);
         let partial = directory.join("run.safetensors.partial");
         std::os::unix::fs::symlink("/dev/full", &partial).unwrap();
-        let error = Trainer::resume(&problem, &engine, &path).unwrap().run(&mut interrupt_after(12)).unwrap_err();
+        let error = Trainer::resume(&problem, &device, &path).unwrap().run(&mut interrupt_after(12)).unwrap_err();
         assert!(error.to_string().contains("run.safetensors"), "{error}");
         assert_eq!(load(&path).unwrap(), 9);
         assert!(!partial.exists());

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::optimise::Schedule;
 use vti::problem;
@@ -15,8 +15,8 @@ use vti::train::{
 use crate::{families, normal, settings};
 
 fn stop(settings: &TrainSettings) -> (Stop, u64) {
-    let (problem, engine) = (normal(0.0), CpuEngine::<f32>::new(2).unwrap());
-    let fit = Trainer::new(&problem, &engine, &families()[3], settings).unwrap().run(&mut Silent).unwrap();
+    let (problem, device) = (normal(0.0), Cpu::<f32>::new(2).unwrap());
+    let fit = Trainer::new(&problem, &device, &families()[3], settings).unwrap().run(&mut Silent).unwrap();
     (fit.stop, fit.steps)
 }
 
@@ -44,13 +44,13 @@ fn a_run_that_ends_early_has_learned_its_models() {
         let level = if model == [1, 0, 1] { 3.0 } else { 0.0 };
         level - theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
     });
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     for family in families() {
         for limits in [
             TrainSettings { steps: 1_000_000, time_limit: Some(1.5), ..settings() },
             TrainSettings { steps: 1000, plateau: Some(PlateauSettings { window: 50, tolerance: 1.0 }), ..settings() },
         ] {
-            let trainer = Trainer::new(&problem, &engine, &family, &limits).unwrap();
+            let trainer = Trainer::new(&problem, &device, &family, &limits).unwrap();
             let mut posterior = trainer.run(&mut Silent).unwrap().posterior;
             let best = posterior.model_probabilities(1).unwrap().swap_remove(0);
             assert!(*best.model == [1, 0, 1] && best.probability.value > 0.5, "{:?}: {best:?}", family.models);
@@ -60,14 +60,14 @@ fn a_run_that_ends_early_has_learned_its_models() {
 
 #[test]
 fn observers_see_every_step_and_the_bound_rises() {
-    let (problem, engine) = (normal(1.0), CpuEngine::<f32>::new(2).unwrap());
+    let (problem, device) = (normal(1.0), Cpu::<f32>::new(2).unwrap());
     let mut reports: Vec<StepReport> = Vec::new();
     let mut observer = |report: &StepReport| {
         reports.push(report.clone());
         ControlFlow::Continue(())
     };
     let settings = TrainSettings { steps: 300, ..settings() };
-    Trainer::new(&problem, &engine, &families()[0], &settings).unwrap().run(&mut observer).unwrap();
+    Trainer::new(&problem, &device, &families()[0], &settings).unwrap().run(&mut observer).unwrap();
     assert!(reports.iter().map(|report| report.step).eq(1..=300));
     assert!(reports.windows(2).all(|pair| pair[0].seconds <= pair[1].seconds));
     // log p(y) = log of the mean of e^(1 + size) over subsets of three.
@@ -81,10 +81,10 @@ fn observers_see_every_step_and_the_bound_rises() {
 
 #[test]
 fn the_best_of_several_runs_is_kept_and_all_are_reported() {
-    let (problem, engine) = (normal(1.0), CpuEngine::<f32>::new(2).unwrap());
+    let (problem, device) = (normal(1.0), Cpu::<f32>::new(2).unwrap());
     let mut seen = [0; 3];
     let short = TrainSettings { steps: 40, ..settings() };
-    let mut found = replicates(&problem, &engine, &families()[0], &short, 3, |run, _| {
+    let mut found = replicates(&problem, &device, &families()[0], &short, 3, |run, _| {
         seen[run] += 1;
         ControlFlow::Continue(())
     })
@@ -102,21 +102,21 @@ fn the_best_of_several_runs_is_kept_and_all_are_reported() {
     // A flat target would spread to where it is undefined.
     let short = TrainSettings { temper: TemperSettings::NONE, ..short };
     let found_bounds =
-        replicates(&undefined, &engine, &families()[0], &short, 2, |_, _| ControlFlow::Continue(())).unwrap();
+        replicates(&undefined, &device, &families()[0], &short, 2, |_, _| ControlFlow::Continue(())).unwrap();
     assert!(found_bounds.all.iter().all(|run| run.elbo.is_some_and(|elbo| elbo.value.is_finite())));
     let strict = TrainSettings { max_dropped: 0.0, ..short.clone() };
-    assert!(replicates(&undefined, &engine, &families()[0], &strict, 2, |_, _| ControlFlow::Continue(())).is_err());
-    let stopped = replicates(&problem, &engine, &families()[0], &short, 3, |_, _| ControlFlow::Break(())).unwrap();
+    assert!(replicates(&undefined, &device, &families()[0], &strict, 2, |_, _| ControlFlow::Continue(())).is_err());
+    let stopped = replicates(&problem, &device, &families()[0], &short, 3, |_, _| ControlFlow::Break(())).unwrap();
     assert_eq!(stopped.all.len(), 1);
 }
 
 #[test]
 fn impossible_settings_are_refused_by_name() {
-    let (problem, engine) = (normal(0.0), CpuEngine::<f32>::single());
+    let (problem, device) = (normal(0.0), Cpu::<f32>::single());
     let refused = |change: &dyn Fn(&mut TrainSettings)| {
         let mut settings = settings();
         change(&mut settings);
-        match Trainer::new(&problem, &engine, &FamilySettings::default(), &settings) {
+        match Trainer::new(&problem, &device, &FamilySettings::default(), &settings) {
             Err(TrainError::Setting(error)) => error.what,
             other => panic!("{other:?}"),
         }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind, Structure};
 use vti::models::{
     AutoregressiveSettings, LearningSettings, ModelsError, ModelsSettings, ModularSettings, WordNetSettings,
@@ -53,11 +53,11 @@ fn settings() -> TrainSettings {
 
 #[test]
 fn densities_of_draws_are_those_of_points_and_of_blocks() {
-    let engine = CpuEngine::<f64>::new(2).unwrap();
+    let device = Cpu::<f64>::new(2).unwrap();
     for (sem, noise) in [LINEAR, MLP].into_iter().flat_map(|sem| [KNOWN, UNKNOWN].map(|noise| (sem, noise))) {
         let problem = problem(sem, noise, GraphPrior::Graphs);
         for family in families() {
-            let mut fit = Trainer::new(&problem, &engine, &family, &settings()).unwrap().run(&mut Silent).unwrap();
+            let mut fit = Trainer::new(&problem, &device, &family, &settings()).unwrap().run(&mut Silent).unwrap();
             let draws = fit.posterior.draw_with_target(150, 0).unwrap();
             let row = |row: usize| (draws.word(row), &draws.theta[row * draws.stride..][..draws.dims[row]]);
             let points: Vec<Point> = (0..draws.len())
@@ -86,8 +86,8 @@ fn densities_of_draws_are_those_of_points_and_of_blocks() {
 
 /// What a run over graphs ends with.
 fn run(problem: &Dag, family: &FamilySettings, threads: usize) -> Vec<u64> {
-    let engine = CpuEngine::<f32>::new(threads).unwrap();
-    bits(&mut Trainer::new(problem, &engine, family, &settings()).unwrap().run(&mut Silent).unwrap().posterior)
+    let device = Cpu::<f32>::new(threads).unwrap();
+    bits(&mut Trainer::new(problem, &device, family, &settings()).unwrap().run(&mut Silent).unwrap().posterior)
 }
 
 #[test]
@@ -101,20 +101,20 @@ fn runs_do_not_depend_on_threads_nor_on_interruptions() {
             assert_eq!(whole, run(&problem, family, 2), "{family:?}");
             let path = directory.join(format!("{case}-{index}.safetensors"));
             let checkpoint = Some(CheckpointSettings { path: path.clone(), every: 1e9 });
-            let engine = CpuEngine::<f32>::new(1).unwrap();
+            let device = Cpu::<f32>::new(1).unwrap();
             let interrupt = |report: &StepReport| {
                 if report.step >= 17 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let saved = TrainSettings { checkpoint, ..settings() };
-            Trainer::new(&problem, &engine, family, &saved).unwrap().run(&mut { interrupt }).unwrap();
-            let engine = CpuEngine::<f32>::new(2).unwrap();
-            let trainer = Trainer::resume(&problem, &engine, &path).unwrap();
+            Trainer::new(&problem, &device, family, &saved).unwrap().run(&mut { interrupt }).unwrap();
+            let device = Cpu::<f32>::new(2).unwrap();
+            let trainer = Trainer::resume(&problem, &device, &path).unwrap();
             assert_eq!(trainer.steps(), 17);
             let mut fit = trainer.run(&mut Silent).unwrap();
             assert_eq!(bits(&mut fit.posterior), whole, "{family:?}");
             let path = directory.join("posterior.safetensors");
             fit.posterior.save(&path).unwrap();
-            assert_eq!(bits(&mut Posterior::load(&problem, &engine, &path).unwrap()), whole, "{family:?}");
+            assert_eq!(bits(&mut Posterior::load(&problem, &device, &path).unwrap()), whole, "{family:?}");
         }
     }
     std::fs::remove_dir_all(directory).unwrap();
@@ -122,13 +122,13 @@ fn runs_do_not_depend_on_threads_nor_on_interruptions() {
 
 #[test]
 fn scores_of_nodes_need_blocks() {
-    let (problem, engine) = (problem(LINEAR, KNOWN, GraphPrior::Orders), CpuEngine::<f32>::single());
+    let (problem, device) = (problem(LINEAR, KNOWN, GraphPrior::Orders), Cpu::<f32>::single());
     let models = ModelsSettings::Modular(ModularSettings::default());
     let family = FamilySettings { structure: Structure::Joint, models, ..FamilySettings::default() };
-    let error = Trainer::new(&problem, &engine, &family, &settings()).unwrap_err();
+    let error = Trainer::new(&problem, &device, &family, &settings()).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, TrainError::Family(_)) && text == ModelsError::NotModular.to_string(), "{text}");
-    let trainer = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings()).unwrap();
+    let trainer = Trainer::new(&problem, &device, &FamilySettings::default(), &settings()).unwrap();
     assert_eq!(trainer.family().settings().structure, Structure::Blocks);
     assert!(matches!(trainer.family().settings().models, ModelsSettings::Modular(_)));
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::problem::{self, BatchError, DensityBatch, DensityError, Problem};
 use vti::space::{Model, OneOf, Subsets};
@@ -26,7 +26,7 @@ fn faulty(wrong: impl Fn(&[u16], &[f64], &mut [f64]) -> Option<f64> + Send + Syn
 fn a_few_bad_draws_are_dropped_counted_and_located_and_training_goes_on() {
     // Beyond 2.5 in the second coordinate of the second model the density is not a number: 0.6 % of its draws.
     let problem = faulty(|_, theta, _| theta.get(1).filter(|&&t| t > 2.5).map(|_| f64::NAN));
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     for family in families() {
         let mut dropped = Vec::new();
         let mut last = f64::NAN;
@@ -37,7 +37,7 @@ fn a_few_bad_draws_are_dropped_counted_and_located_and_training_goes_on() {
             ControlFlow::Continue(())
         };
         let settings = TrainSettings { steps: 200, ..settings() };
-        let fit = Trainer::new(&problem, &engine, &family, &settings).unwrap().run(&mut observer).unwrap();
+        let fit = Trainer::new(&problem, &device, &family, &settings).unwrap().run(&mut observer).unwrap();
         assert!(fit.dropped as usize == dropped.len() && !dropped.is_empty());
         assert_eq!(fit.first_dropped.as_ref(), dropped.first());
         assert!(dropped.iter().all(|d| d.model == Model::from(vec![1]) && d.what == NotFinite::LogDensity));
@@ -53,8 +53,8 @@ fn too_many_bad_draws_end_training_with_step_model_and_coordinate() {
         }
         None
     });
-    let engine = CpuEngine::<f32>::new(2).unwrap();
-    let trainer = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings()).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
+    let trainer = Trainer::new(&problem, &device, &FamilySettings::default(), &settings()).unwrap();
     let error = trainer.run(&mut Silent).unwrap_err();
     let TrainError::TooManyDropped { step, dropped, batch, limit, first } = &error else { panic!("{error}") };
     assert!(*step == 0 && *batch == 130 && *limit == 0.1 && (20..50).contains(dropped));
@@ -64,7 +64,7 @@ fn too_many_bad_draws_end_training_with_step_model_and_coordinate() {
     // All may be dropped where that is allowed.
     let lenient = TrainSettings { max_dropped: 1.0, steps: 3, ..settings() };
     let all_bad = faulty(|_, _, _| Some(f64::INFINITY));
-    let fit = Trainer::new(&all_bad, &engine, &FamilySettings::default(), &lenient).unwrap().run(&mut Silent).unwrap();
+    let fit = Trainer::new(&all_bad, &device, &FamilySettings::default(), &lenient).unwrap().run(&mut Silent).unwrap();
     assert_eq!(fit.dropped, 3 * 130);
 }
 
@@ -93,9 +93,9 @@ impl Problem for Failing {
 
 #[test]
 fn fatal_errors_end_training_and_undefined_densities_do_not() {
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let run = |problem: &Failing| {
-        let fit = Trainer::new(problem, &engine, &FamilySettings::default(), &settings()).unwrap().run(&mut Silent);
+        let fit = Trainer::new(problem, &device, &FamilySettings::default(), &settings()).unwrap().run(&mut Silent);
         fit.map(|fit| fit.dropped)
     };
     let error = run(&Failing(true)).unwrap_err().to_string();
@@ -141,10 +141,10 @@ impl Problem for Batched {
 
 #[test]
 fn a_problem_may_evaluate_whole_batches() {
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let run = |all_at_once: bool| {
         let problem = Batched { space: Subsets::new(3).unwrap(), all_at_once, calls: Default::default() };
-        let trainer = Trainer::new(&problem, &engine, &families()[0], &settings()).unwrap();
+        let trainer = Trainer::new(&problem, &device, &families()[0], &settings()).unwrap();
         let mut fit = trainer.run(&mut Silent).unwrap();
         let found = bits(&mut fit.posterior);
         (found, problem.calls.load(std::sync::atomic::Ordering::Relaxed))

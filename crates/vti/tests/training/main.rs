@@ -9,7 +9,7 @@ mod losses;
 
 use std::path::PathBuf;
 
-use vti::engine::{CpuEngine, Engine, Real};
+use vti::device::{Cpu, Device};
 use vti::family::{FamilySettings, FlowKind};
 use vti::models::{
     AutoregressiveSettings, Baseline, CategoricalSettings, Covariance, LearningSettings, ModelsSettings,
@@ -18,6 +18,7 @@ use vti::models::{
 use vti::optimise::{OptimiserSettings, SgdSettings};
 use vti::posterior::Posterior;
 use vti::problem::{self, Problem};
+use vti::simd::Real;
 use vti::space::Subsets;
 use vti::train::TrainSettings;
 
@@ -60,9 +61,9 @@ pub(crate) fn settings() -> TrainSettings {
 }
 
 /// All that a posterior can say, as bits.
-pub(crate) fn bits<P: Problem, T: Real>(posterior: &mut Posterior<'_, P, CpuEngine<T>>) -> Vec<u64>
+pub(crate) fn bits<P: Problem, T: Real>(posterior: &mut Posterior<'_, P, Cpu<T>>) -> Vec<u64>
 where
-    CpuEngine<T>: Engine<Real = T>,
+    Cpu<T>: Device<Real = T>,
 {
     let draws = posterior.draw(100, 3).unwrap();
     let probabilities = posterior.model_probabilities(1).unwrap();

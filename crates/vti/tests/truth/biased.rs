@@ -1,7 +1,7 @@
 //! A flow that cannot be right, and what tells.
 
 use vti::check::{LocalMove, RefineSettings, VerdictKind, refine};
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::problem::{self, Problem};
 use vti::space::{Catalogue, OneOf};
@@ -32,13 +32,13 @@ fn pair() -> impl Problem<Space = OneOf> {
 #[test]
 fn a_mean_field_flow_is_biased_as_predicted_and_the_alarm_goes_off() {
     let problem = pair();
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let biased = normalise(&[0.5 * (1.0 - CORRELATION * CORRELATION).ln(), 0.0]);
     let catalogue = Catalogue::new(problem.space(), 10).unwrap();
     for (name, models) in distributions() {
         let family =
             FamilySettings { models, flow: FlowKind::Diagonal { hidden: vec![] }, ..FamilySettings::default() };
-        let mut posterior = train(&problem, &engine, &family, 3000, 256);
+        let mut posterior = train(&problem, &device, &family, 3000, 256);
         let off = distance(&mut posterior, &catalogue, &biased);
         assert!(off < 0.02, "{name}: q(m) is {off} from the optimum of the family");
         let check = check_with(&mut posterior, 20_000);
@@ -63,8 +63,8 @@ fn a_run_that_judged_models_too_early_is_not_trusted() {
         let log_tau = std::f64::consts::TAU.ln();
         -theta.iter().map(|t| 0.5 * (t - 80.0).powi(2) + 0.5 * log_tau).sum::<f64>()
     });
-    let engine = CpuEngine::<f32>::new(2).unwrap();
-    let mut posterior = train(&problem, &engine, &FamilySettings::default(), 400, 128);
+    let device = Cpu::<f32>::new(2).unwrap();
+    let mut posterior = train(&problem, &device, &FamilySettings::default(), 400, 128);
     assert!(posterior.warnings()[0].contains("still rising"), "{:?}", posterior.warnings());
     let check = check_with(&mut posterior, 2000);
     assert_eq!(check.verdict.kind, VerdictKind::DoNotTrust, "{}", check.verdict.text);
@@ -73,9 +73,9 @@ fn a_run_that_judged_models_too_early_is_not_trusted() {
 #[test]
 fn chains_that_do_not_mix_are_not_trusted() {
     let problem = pair();
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let family = FamilySettings { flow: FlowKind::Diagonal { hidden: vec![] }, ..FamilySettings::default() };
-    let mut posterior = train(&problem, &engine, &family, 3000, 256);
+    let mut posterior = train(&problem, &device, &family, 3000, 256);
     // Independence moves alone get stuck in the tails that the flow does not cover.
     let settings = RefineSettings { chains: 8, warmup: 0, iterations: 60, local_moves: 0, ..RefineSettings::default() };
     let refined = refine(&mut posterior, &settings).unwrap();
@@ -86,9 +86,9 @@ fn chains_that_do_not_mix_are_not_trusted() {
 #[test]
 fn chains_mend_what_weights_cannot() {
     let problem = pair();
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let family = FamilySettings { flow: FlowKind::Diagonal { hidden: vec![] }, ..FamilySettings::default() };
-    let mut posterior = train(&problem, &engine, &family, 3000, 256);
+    let mut posterior = train(&problem, &device, &family, 3000, 256);
     for local in [LocalMove::RandomWalk, LocalMove::Langevin] {
         let settings = RefineSettings { local, local_moves: 4, iterations: 1500, ..RefineSettings::default() };
         let refined = refine(&mut posterior, &settings).unwrap();

@@ -1,7 +1,7 @@
 //! Constrained parameters and constrained models.
 
 use vti::check::{RefineSettings, VerdictKind, refine};
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{ContextSettings, FamilySettings};
 use vti::models::{AutoregressiveSettings, ModelsSettings};
 use vti::problem::{self, Constraint, Constraints, Problem};
@@ -64,8 +64,8 @@ fn evidences_of_constrained_parameters_are_those_of_gamma_beta_and_dirichlet() {
         .map(|m| catalogue.model(m).unwrap().iter().zip(parts).map(|(&bit, part)| f64::from(bit) * part).sum())
         .collect();
     let probabilities = normalise(&evidences);
-    let engine = CpuEngine::<f32>::new(2).unwrap();
-    let mut posterior = train(&problem, &engine, &FamilySettings::default(), 1500, 512);
+    let device = Cpu::<f32>::new(2).unwrap();
+    let mut posterior = train(&problem, &device, &FamilySettings::default(), 1500, 512);
     let off = distance(&mut posterior, &catalogue, &probabilities);
     assert!(off < 0.02, "q(m) is off by {off}");
     let check = check_with(&mut posterior, 20_000);
@@ -97,10 +97,10 @@ fn evidences_of_constrained_parameters_are_those_of_gamma_beta_and_dirichlet() {
 fn forbidden_models_have_probability_zero_under_every_distribution() {
     let space = Subsets::new(5).unwrap().with_sizes(1..=2).unwrap();
     let problem = Gaussians::new(space, 0.5, 1.0, 4);
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     for (name, models) in distributions() {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &engine, &family, 400, 256);
+        let mut posterior = train(&problem, &device, &family, 400, 256);
         let off = distance(&mut posterior, problem.catalogue(), &problem.probabilities());
         assert!(off < 0.02, "{name}: q(m) is off by {off}");
         let draws = posterior.draw(5000, 0).unwrap();
@@ -110,11 +110,11 @@ fn forbidden_models_have_probability_zero_under_every_distribution() {
 
 #[test]
 fn what_is_chosen_automatically_says_why() {
-    let engine = CpuEngine::<f32>::single();
+    let device = Cpu::<f32>::single();
     let choices = |bits: usize| {
         let space = Subsets::new(bits).unwrap();
         let problem = problem::from_fn(space, |_, _, _| 0.0);
-        let family = vti::family::Family::new(&problem, &engine, &FamilySettings::default(), 8, 1).unwrap();
+        let family = vti::family::Family::new(&problem, &device, &FamilySettings::default(), 8, 1).unwrap();
         (family.settings().clone(), family.choices().to_vec())
     };
     let (few, why) = choices(7);
@@ -159,11 +159,11 @@ fn words_that_mean_one_graph_are_counted_together() {
     let total: f64 = truth.values().sum();
     truth.values_mut().for_each(|value| *value /= total);
     assert_eq!(truth.len(), 25);
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     for (name, models) in distributions() {
         let context = ContextSettings::Features;
         let family = FamilySettings { models, flow: affine(), context, ..FamilySettings::default() };
-        let mut posterior = train(&problem, &engine, &family, 800, 512);
+        let mut posterior = train(&problem, &device, &family, 800, 512);
         let found = posterior.model_probabilities(1).unwrap();
         assert_eq!(found.len(), 25, "{name}");
         let off: f64 = found.iter().map(|model| 0.5 * (model.probability.value - truth[&model.model]).abs()).sum();
@@ -208,10 +208,10 @@ fn priors_of_models_count_and_models_of_prior_zero_are_never_drawn() {
         .collect();
     let probabilities = normalise(&logs);
     let log_evidence = logs.iter().map(|log| log.exp()).sum::<f64>().ln();
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     for (name, models) in distributions().into_iter().filter(|(name, _)| *name != "autoregressive") {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &engine, &family, 500, 256);
+        let mut posterior = train(&problem, &device, &family, 500, 256);
         let off = distance(&mut posterior, &catalogue, &probabilities);
         assert!(off < 0.02, "{name}: q(m) is off by {off}");
         let draws = posterior.draw(5000, 0).unwrap();
@@ -238,11 +238,11 @@ fn undefined_densities_and_forbidden_words_do_not_stop_a_refinement() {
         }
         -theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
     });
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
     // A flat target would spread to where it is undefined.
     let settings = TrainSettings { steps: 300, batch: 256, temper: TemperSettings::NONE, ..TrainSettings::default() };
-    let trainer = Trainer::new(&problem, &engine, &family, &settings).unwrap();
+    let trainer = Trainer::new(&problem, &device, &family, &settings).unwrap();
     let mut posterior = trainer.run(&mut Silent).unwrap().posterior;
     let check = check_with(&mut posterior, 5000);
     assert!(check.undefined > 0 && check.elbo.value.is_finite());
@@ -272,7 +272,7 @@ impl ModelSpace for Shy {
 
 #[test]
 fn a_space_that_does_not_count_its_words_needs_a_prior_and_then_works() {
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let problem = || {
         problem::from_fn(Shy(Subsets::new(2).unwrap()), |model, theta, gradient| {
             gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
@@ -281,12 +281,12 @@ fn a_space_that_does_not_count_its_words_needs_a_prior_and_then_works() {
         })
     };
     let silent = problem();
-    let error = vti::family::Family::new(&silent, &engine, &FamilySettings::default(), 8, 1).unwrap_err().to_string();
+    let error = vti::family::Family::new(&silent, &device, &FamilySettings::default(), 8, 1).unwrap_err().to_string();
     assert!(error.contains("log_count"), "{error}");
     let problem = problem().with_log_prior(|_| -4f64.ln());
     for (name, models) in distributions() {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &engine, &family, 300, 128);
+        let mut posterior = train(&problem, &device, &family, 300, 128);
         let best: f64 = posterior
             .model_probabilities(1)
             .unwrap()
@@ -305,10 +305,10 @@ fn a_large_space_is_judged_by_what_can_be_known_about_it() {
         let log_tau = std::f64::consts::TAU.ln();
         -theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
     });
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     // At the start q is exact: all models alike, all parameters standard normal.
     let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
-    let mut posterior = train(&problem, &engine, &family, 2, 16);
+    let mut posterior = train(&problem, &device, &family, 2, 16);
     let check = check_with(&mut posterior, 5000);
     assert!(check.correction.total_variation < 0.02, "{}", check.verdict.text);
     assert_eq!(check.verdict.kind, VerdictKind::Trust, "{}", check.verdict.text);

@@ -1,7 +1,7 @@
 //! Unions of correlated Gaussians.
 
 use vti::check::VerdictKind;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::space::{ModelSpace, OneOf, Subsets};
 
@@ -11,11 +11,11 @@ use crate::{affine, assert_corrected, check_with, distance, distributions, train
 /// Trains every distribution of `which` on a problem and compares with the truth.
 fn truth<S: ModelSpace>(space: S, which: impl Fn(&str) -> bool, steps: u64, batch: usize) {
     let problem = Gaussians::new(space, 0.8, 1.0, 3);
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let (probabilities, log_evidence) = (problem.probabilities(), problem.log_total_evidence());
     for (name, models) in distributions().into_iter().filter(|(name, _)| which(name)) {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &engine, &family, steps, batch);
+        let mut posterior = train(&problem, &device, &family, steps, batch);
         let distance = distance(&mut posterior, problem.catalogue(), &probabilities);
         assert!(distance < 0.02, "{name}: q(m) is off by {distance}");
         let check = check_with(&mut posterior, 10_000);

@@ -1,7 +1,7 @@
 //! Linear graphs, where the probability of every edge is known.
 
 use vti::check::{Check, VerdictKind};
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{FamilySettings, Structure};
 use vti::models::{AutoregressiveSettings, LearningSettings, ModelsSettings, WordNetSettings};
 use vti::posterior::Posterior;
@@ -42,9 +42,9 @@ fn exact(problem: &Dag) -> Enumeration {
 fn assert_edges(name: &str, problem: &Dag) -> Enumeration {
     // With known noise flows start from the posterior; otherwise they have its skewness to learn.
     let steps = if problem.settings().noise == KNOWN { 300 } else { 1000 };
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     let exact = exact(problem);
-    let mut posterior = train(problem, &engine, &FamilySettings::default(), steps, 128);
+    let mut posterior = train(problem, &device, &FamilySettings::default(), steps, 128);
     let check = check_with(&mut posterior, 4000);
     let factors = check.factors.as_ref().unwrap();
     assert_eq!(check.verdict.kind, VerdictKind::Trust, "{name}: {}", check.verdict.text);
@@ -135,7 +135,7 @@ fn what_cannot_be_told_apart_is_equally_likely() {
 }
 
 /// Probabilities of edges under q, all words being few.
-fn edges_q(posterior: &mut Posterior<'_, Dag, CpuEngine<f32>>, space: &Dags) -> Vec<f64> {
+fn edges_q(posterior: &mut Posterior<'_, Dag, Cpu<f32>>, space: &Dags) -> Vec<f64> {
     let nodes = space.nodes();
     let (mut edges, mut adjacency) = (vec![0.0; nodes * nodes], vec![false; nodes * nodes]);
     for model in posterior.model_probabilities(1).unwrap() {
@@ -160,14 +160,14 @@ fn corrected(check: &Check, space: &Dags, place: usize) -> (f64, f64) {
 #[test]
 fn one_flow_over_all_coordinates_is_right_too() {
     let problem = problem(simulated(3, 20, 1), GraphPrior::Orders, KNOWN, Rules::default());
-    let (exact, engine) = (exact(&problem), CpuEngine::<f32>::new(2).unwrap());
+    let (exact, device) = (exact(&problem), Cpu::<f32>::new(2).unwrap());
     let network = WordNetSettings { hidden: 32, ..WordNetSettings::default() };
     let words = AutoregressiveSettings { network, learning: LearningSettings::new(0.01) };
     let distributions = [ModelsSettings::Auto {}, ModelsSettings::Autoregressive(words)];
     for (models, steps) in distributions.into_iter().zip([400, 1200]) {
         let family =
             FamilySettings { structure: Structure::Joint, models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &engine, &family, steps, 256);
+        let mut posterior = train(&problem, &device, &family, steps, 256);
         let found = edges_q(&mut posterior, problem.space());
         let check = check_with(&mut posterior, 8000);
         assert!(check.factors.is_none());
@@ -219,8 +219,8 @@ fn graphs_of_hidden_units_are_corrected_from_the_prior() {
             2f64.ln() + alone(0) + alone(1),
         ];
         let total = log_sum_exp(&logs);
-        let engine = CpuEngine::<f32>::new(2).unwrap();
-        let mut posterior = train(&problem, &engine, &FamilySettings::default(), 300, 128);
+        let device = Cpu::<f32>::new(2).unwrap();
+        let mut posterior = train(&problem, &device, &FamilySettings::default(), 300, 128);
         let check = check_with(&mut posterior, 4000);
         let factors = check.factors.as_ref().unwrap();
         for (edge, log) in [(1, logs[0]), (2, logs[1])] {

@@ -11,7 +11,7 @@ mod shapes;
 mod surrogate;
 
 use vti::check::{Check, CheckSettings, check};
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::models::{
     AutoregressiveSettings, CategoricalSettings, Covariance, LearningSettings, ModelsSettings, SurrogateSettings,
@@ -43,22 +43,22 @@ pub(crate) fn affine() -> FlowKind {
 /// Trains with the default settings except for these.
 pub(crate) fn train<'a, P: Problem>(
     problem: &'a P,
-    engine: &'a CpuEngine<f32>,
+    device: &'a Cpu<f32>,
     family: &FamilySettings,
     steps: u64,
     batch: usize,
-) -> Posterior<'a, P, CpuEngine<f32>> {
+) -> Posterior<'a, P, Cpu<f32>> {
     let settings = TrainSettings { steps, batch, ..TrainSettings::default() };
-    Trainer::new(problem, engine, family, &settings).unwrap().run(&mut Silent).unwrap().posterior
+    Trainer::new(problem, device, family, &settings).unwrap().run(&mut Silent).unwrap().posterior
 }
 
-pub(crate) fn check_with<P: Problem>(posterior: &mut Posterior<'_, P, CpuEngine<f32>>, draws: usize) -> Check {
+pub(crate) fn check_with<P: Problem>(posterior: &mut Posterior<'_, P, Cpu<f32>>, draws: usize) -> Check {
     check(posterior, &CheckSettings { draws, ..CheckSettings::default() }).unwrap()
 }
 
 /// Total variation between q(m) and probabilities by number.
 pub(crate) fn distance<P: Problem>(
-    posterior: &mut Posterior<'_, P, CpuEngine<f32>>,
+    posterior: &mut Posterior<'_, P, Cpu<f32>>,
     catalogue: &Catalogue,
     truth: &[f64],
 ) -> f64 {

@@ -1,6 +1,6 @@
 //! Targets that are not Gaussian, with evidences by quadrature.
 
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::problem;
 use vti::space::{Catalogue, OneOf};
@@ -51,11 +51,11 @@ fn a_banana_and_two_modes() {
     assert!((evidences[0] - exact.ln()).abs() < 1e-6);
     let (probabilities, log_evidence) = (normalise(&evidences), log_mean_exp(&evidences));
     let catalogue = Catalogue::new(problem::Problem::space(&problem), 10).unwrap();
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     for (name, models) in distributions() {
         let flow = FlowKind::Spline { layers: 3, blocks: 1, hidden: 32 };
         let family = FamilySettings { models, flow, ..FamilySettings::default() };
-        let mut posterior = train(&problem, &engine, &family, 1200, 512);
+        let mut posterior = train(&problem, &device, &family, 1200, 512);
         let distance = distance(&mut posterior, &catalogue, &probabilities);
         assert!(distance < 0.02, "{name}: q(m) is off by {distance}");
         let check = check_with(&mut posterior, 10_000);

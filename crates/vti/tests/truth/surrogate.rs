@@ -1,6 +1,6 @@
 //! The theorem of the paper: at fixed φ the surrogate's distribution approaches the optimal one.
 
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::models::{Covariance, Draw, ModelDistribution, ScoredBatch, Surrogate, SurrogateSettings};
 use vti::random::{Purpose, Stream};
 use vti::space::{Catalogue, ModelSpace, Subsets};
@@ -9,26 +9,26 @@ use crate::problems::normalise;
 
 /// KL(q_t ‖ q*) after t batches, for t = 2, 4, …, 512.
 fn divergences(covariance: Covariance, beta: f64, seed: u64) -> Vec<f64> {
-    let (space, engine) = (Subsets::new(6).unwrap(), CpuEngine::<f64>::single());
+    let (space, device) = (Subsets::new(6).unwrap(), Cpu::<f64>::single());
     let (models, rows) = (64, 64);
     let catalogue = Catalogue::new(&space, models).unwrap();
     let objective: Vec<f64> = (0..models as u64).map(|m| Stream::new(seed, Purpose::Other(1), 0, m).normal()).collect();
     let optimal = normalise(&objective);
     let settings = SurrogateSettings { covariance, beta, inflation: 0.0, ..SurrogateSettings::default() };
-    let mut surrogate = Surrogate::new(&engine, &space, catalogue.clone(), |_| -space.log_count(), &settings).unwrap();
+    let mut surrogate = Surrogate::new(&device, &space, catalogue.clone(), |_| -space.log_count(), &settings).unwrap();
     let all: Vec<u16> = (0..models).flat_map(|m| catalogue.model(m).unwrap().to_vec()).collect();
     let (mut words, mut log_q) = (vec![0; rows * 6], vec![0.0; rows]);
     let mut found = Vec::new();
     for step in 1..=512u64 {
         let draw = Draw { seed, purpose: Purpose::Models, step };
-        surrogate.sample(&engine, draw, &mut words, &mut log_q);
+        surrogate.sample(&device, draw, &mut words, &mut log_q);
         let noise = |row: usize| 2.0 * Stream::new(seed, Purpose::Other(2), step, row as u64).normal();
         let value = |row: usize| objective[catalogue.index(&words[row * 6..][..6]).unwrap()] + noise(row);
         let log_h: Vec<f64> = (0..rows).map(|row| -value(row)).collect();
         let log_prior = vec![-space.log_count(); rows];
         let kept = vec![true; rows];
         surrogate.update(
-            &engine,
+            &device,
             &ScoredBatch {
                 words: &words,
                 log_q: &log_q,
@@ -42,7 +42,7 @@ fn divergences(covariance: Covariance, beta: f64, seed: u64) -> Vec<f64> {
         );
         if step.is_power_of_two() && step > 1 {
             let mut q = vec![0.0; models];
-            surrogate.log_prob(&engine, &all, &mut q);
+            surrogate.log_prob(&device, &all, &mut q);
             found.push(q.iter().zip(&optimal).map(|(log_q, p)| log_q.exp() * (log_q - p.ln())).sum());
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
     let selection = &session.question.selection;
     // Somebody who asks for it has the time.
     let limits = EnumerationLimits { terms_with_scale: EnumerationLimits::default().terms, ..Default::default() };
-    let exact = enumerate(selection, &session.engine::<f64>()?, &limits)?;
+    let exact = enumerate(selection, &session.device::<f64>()?, &limits)?;
     let models = exact.ranking().into_iter().map(|number| describe(selection, &exact, number));
     let models = shown.take(models)?;
     let terms = selection.design().terms().iter().enumerate();

@@ -71,7 +71,7 @@ fn one(
             Some(chains) => chains,
             none => none.insert(reference(session, &study, settings, case)?),
         };
-        let mut fit = study.fit(&session.engine, flow, &settings.models, &settings.train)?;
+        let mut fit = study.fit(&session.device, flow, &settings.models, &settings.train)?;
         let finished = Finished::new(case, &study, chains, &mut fit.posterior, fit.seconds, settings)?;
         drop(fit);
         let distance = finished.total_variation();
@@ -84,7 +84,7 @@ fn one(
 
 fn reference(session: &Session<'_>, study: &Study, settings: &Settings, case: Case) -> Result<Chains> {
     let clock = Instant::now();
-    let chains = study.reference(&session.engine, settings.reference(case.prior))?;
+    let chains = study.reference(&session.device, settings.reference(case.prior))?;
     let Case { misspecification, prior, data_set, .. } = case;
     session.say(&format!(
         "{} misspecification, {} prior, data set {data_set}: reference chains {:.1} s, R̂ {:.3}, effective sample size {:.0}",

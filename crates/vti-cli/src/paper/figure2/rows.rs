@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::baseline::{Chains, ModelShare};
 use vti::check::Check;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::posterior::Posterior;
 use vti::problem::selection::Selection;
 use vti::space::Model;
@@ -93,7 +93,7 @@ impl Finished {
         case: Case,
         study: &Study,
         chains: &Chains,
-        posterior: &mut Posterior<'_, Selection, CpuEngine<f32>>,
+        posterior: &mut Posterior<'_, Selection, Cpu<f32>>,
         seconds: f64,
         settings: &Settings,
     ) -> Result<Self> {
@@ -174,7 +174,7 @@ fn corrected_distance(check: &Check, pi: impl Fn(&Model) -> f64) -> f64 {
 
 /// `−E log q(θ | m)` over states of the chains, with its standard error as if they were independent.
 fn cross_entropies(
-    posterior: &mut Posterior<'_, Selection, CpuEngine<f32>>,
+    posterior: &mut Posterior<'_, Selection, Cpu<f32>>,
     chains: &Chains,
     q: &HashMap<Model, f64>,
     settings: &Settings,

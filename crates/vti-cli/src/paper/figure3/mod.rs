@@ -99,7 +99,7 @@ fn fit(session: &Session<'_>, settings: &Settings, made: &Simulated, case: Case)
         _ => (&settings.family, &settings.train),
     };
     let train = vti::train::TrainSettings { seed, ..train.clone() };
-    let (mut answers, facts) = learn(&session.engine, &dag, family, &train, &settings.check)?;
+    let (mut answers, facts) = learn(&session.device, &dag, family, &train, &settings.check)?;
     if case.run == Run::Joint {
         answers.retain(|answer| answer.method == Method::Vti);
         answers.iter_mut().for_each(|answer| answer.method = Method::VtiJoint);

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use vti::baseline::Chains;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::models::ModelsSettings;
 use vti::posterior::Posterior;
 use vti::problem::selection::Selection;
@@ -28,7 +28,7 @@ where
     T: serde::Serialize + serde::de::DeserializeOwned,
 {
     let Chosen { data_set, study, chains, model, rows } = choose(session, settings, seed)?;
-    let mut fit = study.fit(&session.engine, &settings.flow, &ModelsSettings::Auto {}, &settings.train)?;
+    let mut fit = study.fit(&session.device, &settings.flow, &ModelsSettings::Auto {}, &settings.train)?;
     let reference = by_parameter(spread(&rows, settings.draws).map(|row| chains.draws.theta(row)));
     let learned = draws(&mut fit.posterior, &model, settings.draws)?;
     let names = parameters(&model);
@@ -81,7 +81,7 @@ fn choose(session: &Session<'_>, settings: &JointSettings, seed: u64) -> Result<
         if !both(&study.generating) {
             continue;
         }
-        let chains = study.reference(&session.engine, &settings.reference)?;
+        let chains = study.reference(&session.device, &settings.reference)?;
         session.say(&format!("one posterior: reference chains done, R̂ {:.3}", chains.rhat));
         let mut states = states_by_model(&chains);
         let own = states.remove(&study.generating).unwrap_or_default();
@@ -104,11 +104,7 @@ fn name(parameter: usize) -> String {
 }
 
 /// Draws of the parameters of a model, one list per parameter.
-fn draws(
-    posterior: &mut Posterior<'_, Selection, CpuEngine<f32>>,
-    model: &Model,
-    count: usize,
-) -> Result<Vec<Vec<f64>>> {
+fn draws(posterior: &mut Posterior<'_, Selection, Cpu<f32>>, model: &Model, count: usize) -> Result<Vec<Vec<f64>>> {
     let mut found: Vec<Vec<f64>> = Vec::new();
     for batch in 0..BATCHES {
         let drawn = posterior.draw(BATCH, batch)?;

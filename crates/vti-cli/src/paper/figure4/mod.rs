@@ -95,7 +95,7 @@ fn one(session: &mut Session<'_>, results: &mut Results<Finished>, settings: &Se
             none => none.insert(reference(session, settings, case)?),
         };
         let models = settings.models(case.distribution);
-        let mut fit = study.fit(&session.engine, &settings.flow, models, &settings.train)?;
+        let mut fit = study.fit(&session.device, &settings.flow, models, &settings.train)?;
         let finished = Finished::new(case, chains, &mut fit.posterior, fit.seconds, settings)?;
         drop(fit);
         let (seconds, found) = (finished.seconds, finished.cross_entropy.unwrap_or(f64::NAN));
@@ -113,7 +113,7 @@ fn reference(session: &Session<'_>, settings: &Settings, case: Case) -> Result<(
     let clock = Instant::now();
     let seed = data_seed(settings.seed, case.data_set);
     let study = Study::new(case.misspecification, Prior::Focused, case.exponent, seed)?;
-    let chains = study.reference(&session.engine, &settings.reference)?;
+    let chains = study.reference(&session.device, &settings.reference)?;
     session.say(&format!(
         "{}: reference chains {:.1} s, R̂ {:.3}, effective sample size {:.0}",
         name(case),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::baseline::Chains;
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::posterior::{Point, Posterior};
 use vti::problem::selection::Selection;
 
@@ -67,7 +67,7 @@ impl Finished {
     pub(super) fn new(
         case: Case,
         chains: &Chains,
-        posterior: &mut Posterior<'_, Selection, CpuEngine<f32>>,
+        posterior: &mut Posterior<'_, Selection, Cpu<f32>>,
         seconds: f64,
         settings: &Settings,
     ) -> Result<Self> {
@@ -89,7 +89,7 @@ impl Finished {
 
 /// Each chain gives a mean over its share of the states; their spread gives the standard error.
 fn cross_entropy(
-    posterior: &mut Posterior<'_, Selection, CpuEngine<f32>>,
+    posterior: &mut Posterior<'_, Selection, Cpu<f32>>,
     chains: &Chains,
     states: usize,
 ) -> Result<(f64, f64)> {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use vti::check::{Check, CheckSettings, check};
-use vti::engine::CpuEngine;
+use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::graph::Graph;
 use vti::graph::metrics::edge_probabilities;
@@ -25,14 +25,14 @@ pub(in crate::paper) struct Facts {
 
 /// Learns the graphs: what q says and, where nodes can be weighed one by one, what their evidences make of it.
 pub(in crate::paper) fn learn(
-    engine: &CpuEngine<f32>,
+    device: &Cpu<f32>,
     dag: &Dag,
     family: &FamilySettings,
     train: &TrainSettings,
     settings: &CheckSettings,
 ) -> Result<(Vec<Answer>, Facts)> {
     let start = Instant::now();
-    let mut fit = Trainer::new(dag, engine, family, train)?.run(&mut Silent)?;
+    let mut fit = Trainer::new(dag, device, family, train)?.run(&mut Silent)?;
     // Without any weight there is nothing to correct; q has an answer all the same.
     let found = check(&mut fit.posterior, settings).ok();
     let answers = match &found {

@@ -128,8 +128,8 @@ fn sweep(journal: &mut Journal<'_, Case>, settings: &Settings, sachs: &Sachs, no
             continue;
         }
         dag = dag.with_prior(settings.assumed.prior, penalty)?;
-        let engine = &journal.session.engine;
-        let (answers, facts) = learn(engine, &dag, &settings.family, &settings.train, &settings.check)?;
+        let device = &journal.session.device;
+        let (answers, facts) = learn(device, &dag, &settings.family, &settings.train, &settings.check)?;
         journal.add(Finished::own(case, sachs.score(&answers)?, facts.seconds, facts.khat))?;
     }
     Ok(())

@@ -4,15 +4,16 @@ use super::super::coordinates::{Coordinates, Frames};
 use super::super::pieces::Pieces;
 use super::super::{Family, FamilyError};
 use super::Pass;
-use crate::engine::Engine;
-use crate::problem::{BatchError, ConstraintError, Constraints, DensityBatch, DensityError, Factors, Problem};
+use crate::device::Device;
+use crate::problem::{BatchError, ConstraintError, Constraints, DensityBatch, DensityError, FactorBatch, Factors};
 
-/// Rows per evaluation of the problem's density: a fixed number, so that results do not depend on threads.
+/// Rows that are mapped together: a fixed number, so that results do not depend on threads.
 const CHUNK: usize = 64;
 
 /// A chunk of rows on its way to natural parameters.
 struct Mapping<'a> {
     dims: &'a mut [usize],
+    piece_dims: &'a mut [usize],
     log_jacobian: &'a mut [f64],
     natural: &'a mut [f64],
     free: &'a mut [f64],
@@ -20,143 +21,109 @@ struct Mapping<'a> {
     result: Result<(), (usize, ConstraintError)>,
 }
 
-/// A row whose density is found factor by factor.
-struct FactoredRow<'a> {
-    densities: &'a mut [f64],
-    natural_gradient: &'a mut [f64],
-    gradient: &'a mut [f64],
-    result: Result<(), DensityError>,
-}
-
-impl<E: Engine> Pass<E> {
+impl<D: Device> Pass<D> {
     /// Natural parameters, `log η` and its gradient with respect to the flow's coordinates.
-    pub(crate) fn density<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
+    pub(crate) fn density(&mut self, family: &Family<D>) -> Result<(), FamilyError> {
         self.find_natural(family)?;
         // A density that forgets a coordinate must not find what another row left there.
         self.natural_gradient.fill(0.0);
-        match family.problem.factors() {
-            None => self.whole_density(family),
-            Some(factors) => self.factored_density(family, factors),
-        }
+        let asked = match family.problem.factors() {
+            None => self.ask_whole(family),
+            Some(factors) => self.ask_factors(family, factors),
+        };
+        asked.map_err(|BatchError { row, error }| self.density_error(family, row, &error))?;
+        self.add_jacobians(family.problem.factors().is_some());
+        self.pull_back(family);
+        Ok(())
     }
 
     /// The density of rows as a whole.
-    fn whole_density<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
-        let (rows, width, stride) = (self.rows(), self.width, self.natural_stride);
-        let Self { pieces, frames, words, natural, natural_dims, natural_gradient, free, log_jacobian, .. } = self;
-        let (words, natural, dims, free, log_jacobian) = (&*words, &*natural, &*natural_dims, &*free, &*log_jacobian);
-        let mut natural_gradients = natural_gradient.chunks_mut(CHUNK * stride.max(1));
-        let mut gradients = self.gradient.chunks_mut(CHUNK * self.stride.max(1));
-        let mut densities = self.log_eta[..rows].chunks_mut(CHUNK);
-        let tasks = (0..rows).step_by(CHUNK).map(|first| {
-            let last = rows.min(first + CHUNK);
-            let batch = DensityBatch {
-                words: &words[first * width..last * width],
-                width,
-                theta: &natural[first * stride..last * stride],
-                stride,
-                dims: &dims[first..last],
-                // A space without parameters still has rows.
-                log_density: densities.next().unwrap_or_default(),
-                gradient: natural_gradients.next().unwrap_or_default(),
-            };
-            (batch, gradients.next().unwrap_or_default(), Ok(()))
-        });
-        let mut tasks: Vec<(DensityBatch<'_>, &mut [f64], Result<(), BatchError>)> = tasks.collect();
-        let (free_stride, problem, constraints) = (self.stride, family.problem, family.constraints());
-        family.engine.for_each_lane(&mut tasks, |chunk, (density, gradient, result)| {
-            *result = problem.log_density_batch(density);
-            for (offset, row) in (chunk * CHUNK..chunk * CHUNK + density.rows()).enumerate() {
-                let coordinates = coordinates(constraints, frames, pieces, row);
-                let dim = coordinates.active.len();
-                let natural_gradient = &density.gradient[offset * stride..][..dims[row]];
-                let gradient = &mut gradient[offset * free_stride..][..dim];
-                coordinates.pull_back(&free[row * free_stride..][..dim], natural_gradient, gradient);
-                density.log_density[offset] += log_jacobian[row];
-            }
-        });
-        let results: Vec<_> = tasks.into_iter().map(|(_, _, result)| result).collect();
-        for (chunk, result) in results.into_iter().enumerate() {
-            if let Err(BatchError { row, error }) = result {
-                return Err(self.density_error(family, chunk * CHUNK + row, &error));
-            }
-        }
-        Ok(())
+    fn ask_whole(&mut self, family: &Family<D>) -> Result<(), BatchError> {
+        let (rows, stride) = (self.rows(), self.natural_stride);
+        let batch = DensityBatch {
+            words: &self.words,
+            width: self.width,
+            theta: &self.natural[..rows * stride],
+            stride,
+            dims: &self.natural_dims[..rows],
+            log_density: &mut self.log_eta[..rows],
+            gradient: &mut self.natural_gradient[..rows * stride],
+        };
+        family.problem.log_density_batch(batch, family.device.workers())
     }
 
     /// The density of rows factor by factor.
-    fn factored_density<P: Problem>(
-        &mut self,
-        family: &Family<'_, P, E>,
-        factors: &dyn Factors,
-    ) -> Result<(), FamilyError> {
-        let (rows, stride, natural_stride, count) = (self.rows(), self.stride, self.natural_stride, self.pieces.count);
-        let Self { pieces, frames, natural, natural_gradient, free, piece_log_jacobian, .. } = self;
-        let (pieces, frames, natural, free, log_jacobian) =
-            (&*pieces, &*frames, &*natural, &*free, &*piece_log_jacobian);
-        let mut natural_gradients = natural_gradient.chunks_mut(natural_stride.max(1));
-        let mut gradients = self.gradient.chunks_mut(stride.max(1));
-        let densities = self.piece_log_eta[..rows * count].chunks_mut(count);
-        let tasks = densities.map(|densities| {
-            // A space without parameters still has rows.
-            let natural_gradient = natural_gradients.next().unwrap_or_default();
-            FactoredRow { densities, natural_gradient, gradient: gradients.next().unwrap_or_default(), result: Ok(()) }
-        });
-        let mut tasks: Vec<FactoredRow<'_>> = tasks.collect();
-        let constraints = family.constraints();
-        family.engine.for_each_lane(
-            &mut tasks,
-            |row, FactoredRow { densities, natural_gradient, gradient, result }| {
-                let mut start = 0;
-                for (density, piece) in densities.iter_mut().zip(pieces.of_row(row)) {
-                    let coordinates = coordinates(constraints, frames, pieces, piece);
-                    let here = start..start + coordinates.natural_dim();
-                    start = here.end;
-                    let theta = &natural[row * natural_stride..][here.clone()];
-                    let (block, key) = (pieces.block(piece), pieces.keys()[piece]);
-                    *density = match factors.log_density(block, key, theta, &mut natural_gradient[here.clone()]) {
-                        Ok(value) => value + log_jacobian[piece],
-                        Err(DensityError::Undefined { .. }) => f64::NAN,
-                        Err(error @ DensityError::Fatal { .. }) => {
-                            *result = Err(error);
-                            return;
-                        }
-                    };
-                    let place = pieces.place(piece);
-                    let gradient = &mut gradient[place.start - row * stride..place.end - row * stride];
-                    coordinates.pull_back(&free[place], &natural_gradient[here], gradient);
-                }
-            },
-        );
-        let failed = tasks.into_iter().enumerate().find_map(|(row, task)| Some((row, task.result.err()?)));
-        if let Some((row, error)) = failed {
-            return Err(self.density_error(family, row, &error));
-        }
-        for (row, densities) in self.piece_log_eta[..rows * count].chunks(count).enumerate() {
-            self.log_eta[row] = densities.iter().sum();
-        }
-        Ok(())
+    fn ask_factors(&mut self, family: &Family<D>, factors: &dyn Factors) -> Result<(), BatchError> {
+        let (rows, stride, count) = (self.rows(), self.natural_stride, self.pieces.count);
+        let batch = FactorBatch {
+            count,
+            keys: self.pieces.keys(),
+            dims: &self.piece_dims[..rows * count],
+            theta: &self.natural[..rows * stride],
+            stride,
+            log_density: &mut self.piece_log_eta[..rows * count],
+            gradient: &mut self.natural_gradient[..rows * stride],
+        };
+        factors.log_density_batch(batch, family.device.workers())
     }
 
-    fn density_error<P: Problem>(&self, family: &Family<'_, P, E>, row: usize, error: &DensityError) -> FamilyError {
+    /// From densities of natural parameters to those of the flow's coordinates.
+    fn add_jacobians(&mut self, factored: bool) {
+        let (rows, count) = (self.rows(), self.pieces.count);
+        if !factored {
+            self.log_eta[..rows].iter_mut().zip(&self.log_jacobian).for_each(|(log_eta, log_j)| *log_eta += log_j);
+            return;
+        }
+        let densities = &mut self.piece_log_eta[..rows * count];
+        densities.iter_mut().zip(&self.piece_log_jacobian).for_each(|(log_eta, log_j)| *log_eta += log_j);
+        for (row, densities) in densities.chunks(count).enumerate() {
+            self.log_eta[row] = densities.iter().sum();
+        }
+    }
+
+    /// Gradients with respect to the flow's coordinates.
+    fn pull_back(&mut self, family: &Family<D>) {
+        let (rows, stride, natural_stride) = (self.rows(), self.stride, self.natural_stride);
+        let Self { pieces, frames, natural_gradient, free, gradient, .. } = self;
+        let (pieces, frames, natural_gradient, free) = (&*pieces, &*frames, &*natural_gradient, &*free);
+        let constraints = family.constraints();
+        let mut chunks: Vec<&mut [f64]> = gradient[..rows * stride].chunks_mut(CHUNK * stride.max(1)).collect();
+        family.device.workers().for_each(&mut chunks, |chunk, gradient| {
+            let first = chunk * CHUNK;
+            for row in first..rows.min(first + CHUNK) {
+                let mut natural = &natural_gradient[row * natural_stride..][..natural_stride];
+                for piece in pieces.of_row(row) {
+                    let coordinates = coordinates(constraints, frames, pieces, piece);
+                    let (here, rest) = natural.split_at(coordinates.natural_dim());
+                    natural = rest;
+                    let place = pieces.place(piece);
+                    let to = &mut gradient[place.start - first * stride..place.end - first * stride];
+                    coordinates.pull_back(&free[place], here, to);
+                }
+            }
+        });
+    }
+
+    fn density_error(&self, family: &Family<D>, row: usize, error: &DensityError) -> FamilyError {
         FamilyError::Density { model: family.space().label(self.word(row)), reason: error.to_string() }
     }
 
     /// Natural parameters of all rows.
-    pub(crate) fn find_natural<P: Problem>(&mut self, family: &Family<'_, P, E>) -> Result<(), FamilyError> {
+    pub(crate) fn find_natural(&mut self, family: &Family<D>) -> Result<(), FamilyError> {
         let (rows, stride, natural_stride, count) = (self.rows(), self.stride, self.natural_stride, self.pieces.count);
-        let Self { pieces, frames, theta, natural, natural_dims, free, piece_log_jacobian, .. } = self;
+        let Self { pieces, frames, theta, natural, natural_dims, piece_dims, free, piece_log_jacobian, .. } = self;
         let mut naturals = natural.chunks_mut(CHUNK * natural_stride.max(1));
         let mut frees = free.chunks_mut(CHUNK * stride.max(1));
         let numbers = natural_dims[..rows].chunks_mut(CHUNK).zip(piece_log_jacobian.chunks_mut(CHUNK * count));
-        let tasks = numbers.map(|(dims, log_jacobian)| {
+        let numbers = numbers.zip(piece_dims.chunks_mut(CHUNK * count));
+        let tasks = numbers.map(|((dims, log_jacobian), piece_dims)| {
             // A space without parameters still has rows.
             let (natural, free) = (naturals.next().unwrap_or_default(), frees.next().unwrap_or_default());
-            Mapping { dims, log_jacobian, natural, free, result: Ok(()) }
+            Mapping { dims, piece_dims, log_jacobian, natural, free, result: Ok(()) }
         });
         let mut tasks: Vec<Mapping<'_>> = tasks.collect();
         let (pieces, frames, theta, constraints) = (&*pieces, &*frames, &*theta, family.constraints());
-        family.engine.for_each_lane(&mut tasks, |chunk, task| {
+        family.device.workers().for_each(&mut tasks, |chunk, task| {
             let first = chunk * CHUNK;
             for offset in 0..task.dims.len() {
                 let row = first + offset;
@@ -173,6 +140,7 @@ impl<E: Engine> Pass<E> {
                     free.copy_from_slice(&theta[place]);
                     let (here, rest) = natural.split_at_mut(coordinates.natural_dim());
                     task.dims[offset] += here.len();
+                    task.piece_dims[piece - first * count] = here.len();
                     task.log_jacobian[piece - first * count] = coordinates.to_natural(free, here);
                     natural = rest;
                 }
@@ -189,12 +157,7 @@ impl<E: Engine> Pass<E> {
     }
 
     /// Takes natural parameters of a row, of which there must be as many as the model has; `log |det ∂θ/∂v|`.
-    pub(crate) fn take_natural<P: Problem>(
-        &mut self,
-        family: &Family<'_, P, E>,
-        row: usize,
-        natural: &[f64],
-    ) -> Result<f64, usize> {
+    pub(crate) fn take_natural(&mut self, family: &Family<D>, row: usize, natural: &[f64]) -> Result<f64, usize> {
         let pieces = || self.pieces.of_row(row);
         let way = |piece| coordinates(family.constraints(), &self.frames, &self.pieces, piece);
         let dim = pieces().map(|piece| way(piece).natural_dim()).sum();

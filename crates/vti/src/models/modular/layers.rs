@@ -13,9 +13,9 @@
 
 use super::orders::{Scores, choose, log_add, subset_sums, superset_sums, without};
 use super::scores::Ranked;
-use crate::engine::Engine;
 use crate::graph::{nodes_of, orders_by_set};
 use crate::random::Stream;
+use crate::workers::Workers;
 
 /// The most nodes.
 pub(super) const MOST_NODES: usize = 12;
@@ -93,8 +93,8 @@ impl LayerSums {
     }
 
     /// Sums up the scores of all nodes.
-    pub(super) fn update<'s, E: Engine>(&mut self, engine: &E, scores: impl Fn(usize) -> Scores<'s> + Sync) {
-        subset_sums(engine, &mut self.local, scores);
+    pub(super) fn update<'s>(&mut self, workers: &Workers, scores: impl Fn(usize) -> Scores<'s> + Sync) {
+        subset_sums(workers, &mut self.local, scores);
         let mut sums = std::mem::take(&mut self.sums);
         sums.fill(f64::NEG_INFINITY);
         self.for_each_next(0, 0, |next, log| sums[self.place(next, next)] = log);
@@ -152,9 +152,9 @@ impl LayerSums {
     /// With B(S, R) the sum over all layers after (S, R), what all other nodes make of node j in the layer after (S, R) is
     /// `G_j(S, R) = F(S, R) Σ_{T ∋ j} B(S ∪ T, T) Π_{i ∈ T} y_i / y_j`, and π is worth `exp s_j(π)` times the sum of G_j over
     /// S ⊇ π with R ∩ π ≠ ∅: all S ⊇ π less those with S \ R ⊇ π.
-    pub(super) fn marginals<'s, E: Engine>(
+    pub(super) fn marginals<'s>(
         &self,
-        engine: &E,
+        workers: &Workers,
         scores: impl Fn(usize) -> Scores<'s> + Sync,
     ) -> Vec<Vec<f64>> {
         let size = 1 << (self.nodes - 1);
@@ -194,7 +194,7 @@ impl LayerSums {
             nodes_of(next).for_each(|node| roots[node] = log_add(roots[node], log));
         });
         let mut found: Vec<_> = with.into_iter().zip(less).map(|sums| (sums, Vec::new())).collect();
-        engine.for_each_lane(&mut found, |node, ((with, less), found)| {
+        workers.for_each(&mut found, |node, ((with, less), found)| {
             superset_sums(with);
             superset_sums(less);
             let Scores { sets, logits } = scores(node);

@@ -17,6 +17,7 @@ mod sums;
 mod table;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,11 +27,12 @@ use self::scores::{Ranked, draw_words};
 use self::sums::Sums;
 use self::table::NodeTable;
 use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, Progress, ScoredBatch};
-use crate::engine::Engine;
+use crate::device::{Device, DeviceError};
 use crate::optimise::SettingError;
-use crate::problem::Factors;
+use crate::problem::{Factors, Problem};
 use crate::space::{Dags, EdgeRules, ModelSpace};
 use crate::state::{State, StateError};
+use crate::workers::Workers;
 
 /// Settings of a [`Modular`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,11 +75,10 @@ impl ModularSettings {
 }
 
 /// q(m) over graphs, with a belief about every node and set of parents.
-pub struct Modular<'a> {
+pub struct Modular {
     settings: ModularSettings,
-    space: &'a Dags,
+    problem: Arc<dyn Problem>,
     rules: EdgeRules,
-    factors: &'a dyn Factors,
     /// One for each node; none before anything is asked.
     tables: Vec<NodeTable>,
     sums: Sums,
@@ -85,77 +86,77 @@ pub struct Modular<'a> {
     waiting: u64,
 }
 
-impl std::fmt::Debug for Modular<'_> {
+impl std::fmt::Debug for Modular {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Modular").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
-impl<'a> Modular<'a> {
+impl Modular {
     /// Whether a problem's models are graphs of few enough nodes: 20, or 12 where graphs count rather than orders.
     pub fn suits(space: &dyn ModelSpace, factors: &dyn Factors) -> bool {
         space.graphs().is_some_and(|graphs| (2..=Sums::most_nodes(factors.topology())).contains(&graphs.nodes()))
     }
 
-    /// Guesses are asked for when the first graph is.
-    pub fn new<E: Engine>(
-        _: &E,
-        space: &'a dyn ModelSpace,
-        factors: &'a dyn Factors,
-        settings: &ModularSettings,
-    ) -> Result<Self, ModelsError> {
+    /// Guesses are asked for by [`ModelDistribution::prepare`].
+    pub fn new(problem: Arc<dyn Problem>, settings: &ModularSettings) -> Result<Self, ModelsError> {
         settings.check()?;
+        let space = problem.space();
+        let factors = problem.factors().ok_or(ModelsError::NotModular)?;
         let graphs = space.graphs().filter(|_| Self::suits(space, factors)).ok_or(ModelsError::NotModular)?;
         let rules = graphs.rules().cloned().map_or_else(|| EdgeRules::none(graphs.nodes()), Ok);
         let rules = rules.map_err(|_| ModelsError::NotModular)?;
         let sums = Sums::new(factors.topology(), graphs.nodes());
-        Ok(Self { settings: settings.clone(), space: graphs, rules, factors, tables: Vec::new(), sums, waiting: 0 })
+        Ok(Self { settings: settings.clone(), rules, tables: Vec::new(), sums, waiting: 0, problem })
+    }
+
+    /// The graphs and what is asked about their nodes: [`Modular::new`] has seen that they are there.
+    fn parts(problem: &dyn Problem) -> (&Dags, &dyn Factors) {
+        match (problem.space().graphs(), problem.factors()) {
+            (Some(graphs), Some(factors)) => (graphs, factors),
+            _ => unreachable!("a modular distribution is of graphs with factors"),
+        }
     }
 
     /// Asks for the guesses, unless a state has been restored.
-    fn ask<E: Engine>(&mut self, engine: &E, progress: &mut Progress<'_>) -> ControlFlow<()> {
+    fn ask(&mut self, workers: &Workers, progress: &mut Progress<'_>) -> ControlFlow<()> {
         if self.tables.is_empty() {
-            let Self { settings, rules, factors, .. } = self;
+            let Self { settings, rules, problem, .. } = self;
+            let (_, factors) = Self::parts(&**problem);
             let nodes = rules.nodes();
             let mut tables = Vec::with_capacity(nodes);
             for node in 0..nodes {
                 progress(node, nodes)?;
-                tables.push(table::guess(engine, rules, *factors, settings, node));
+                tables.push(table::guess(workers, rules, factors, settings, node));
             }
             progress(nodes, nodes)?;
             self.tables = tables;
-            self.refresh(engine);
+            self.refresh(workers);
         }
         ControlFlow::Continue(())
     }
 
-    /// Asks in silence.
-    fn ensure<E: Engine>(&mut self, engine: &E) {
-        // Nobody ends it.
-        let _ = self.ask(engine, &mut |_, _| ControlFlow::Continue(()));
-    }
-
     /// Sums over all graphs of the logits as they are.
-    fn refresh<E: Engine>(&mut self, engine: &E) {
+    fn refresh(&mut self, workers: &Workers) {
         let Self { tables, sums, .. } = self;
-        engine.for_each_lane(tables, |_, table| table.rank());
+        workers.for_each(tables, |_, table| table.rank());
         let tables = &*tables;
-        sums.update(engine, |node| Scores { sets: &tables[node].sets, logits: &tables[node].logits });
+        sums.update(workers, |node| Scores { sets: &tables[node].sets, logits: &tables[node].logits });
     }
 
     /// Log probabilities of words.
     fn log_probs(&self, words: &[u16], log_q: &mut [f64]) {
-        let width = self.space.arities().len();
-        let mut parents = vec![0; self.space.nodes()];
-        for (word, log_q) in words.chunks_exact(width).zip(log_q) {
-            self.space.parents(word, &mut parents);
+        let (space, _) = Self::parts(&*self.problem);
+        let mut parents = vec![0; space.nodes()];
+        for (word, log_q) in words.chunks_exact(space.arities().len()).zip(log_q) {
+            space.parents(word, &mut parents);
             let logits = parents.iter().zip(&self.tables).map(|(&set, table)| table.logit(set));
             *log_q = logits.sum::<f64>() - self.sums.log_share(&parents);
         }
     }
 
     /// Learns what the blocks of a batch say about nodes and their parents.
-    fn learn<E: Engine>(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> bool {
+    fn learn(&mut self, workers: &Workers, batch: &ScoredBatch<'_>) -> bool {
         let Some(blocks) = batch.blocks else { return false };
         let nodes = self.tables.len();
         let drift = self.settings.inflation * batch.pace;
@@ -166,7 +167,7 @@ impl<'a> Modular<'a> {
             if rows.is_empty() {
                 return false;
             }
-            table.learner.learn(engine, &rows, drift);
+            table.learner.learn(workers, &rows, drift);
         }
         true
     }
@@ -205,78 +206,76 @@ fn covariance(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / count
 }
 
-impl<E: Engine> ModelDistribution<E> for Modular<'_> {
-    fn prepare(&mut self, engine: &E, progress: &mut Progress<'_>) -> ControlFlow<()> {
-        self.ask(engine, progress)
+impl<D: Device> ModelDistribution<D> for Modular {
+    fn prepare(&mut self, device: &D, progress: &mut Progress<'_>) -> ControlFlow<()> {
+        self.ask(device.workers(), progress)
     }
 
-    fn sample(&mut self, engine: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]) {
-        self.ensure(engine);
+    fn sample(&self, device: &D, draw: Draw, words: &mut [u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
         let nodes: Vec<Ranked<'_>> = self.tables.iter().map(NodeTable::ranked).collect();
-        draw_words(engine, (self.space, &self.sums), &nodes, draw, words, log_q);
+        let (space, _) = Self::parts(&*self.problem);
+        draw_words(device.workers(), (space, &self.sums), &nodes, draw, words, log_q);
+        Ok(())
     }
 
-    fn log_prob(&mut self, engine: &E, words: &[u16], log_q: &mut [f64]) {
-        self.ensure(engine);
+    fn log_prob(&self, _: &D, words: &[u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
         self.log_probs(words, log_q);
+        Ok(())
     }
 
-    fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
-        self.ensure(engine);
-        let learned = self.learn(engine, batch);
+    fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError> {
+        let learned = self.learn(device.workers(), batch);
         self.waiting += 1;
         let mut scale = 0.0;
-        if learned && self.waiting >= self.sums.patience(self.space.nodes()) {
+        if learned && self.waiting >= self.sums.patience(self.tables.len()) {
             let limit = batch.information_limit * self.waiting as f64;
             self.waiting = 0;
             scale = self.approach(self.settings.beta, limit, Some(batch));
             if scale > 0.0 {
-                self.refresh(engine);
+                self.refresh(device.workers());
             }
         }
-        ModelUpdate { gradient_norm: 0.0, scale }
+        Ok(ModelUpdate { scale })
     }
 
-    fn state(&self, _: &E) -> State {
+    fn state(&self, _: &D) -> Result<State, DeviceError> {
         let mut state = State::default();
         state.put("waiting", &[self.waiting as f64]);
         for (node, table) in self.tables.iter().enumerate() {
             state.put_state(&format!("nodes.{node}"), table.state());
         }
-        state
+        Ok(state)
     }
 
-    fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
+    fn restore(&mut self, device: &D, state: &mut State) -> Result<(), StateError> {
         let waiting = state.take_number("waiting")?;
-        let Self { settings, space, factors, .. } = self;
+        let Self { settings, problem, .. } = self;
+        let (space, factors) = Self::parts(&**problem);
         let nodes = 0..space.nodes();
         // A run that was saved before its first step has no tables yet.
         let tables: Vec<State> = nodes.map(|node| state.take_state(&format!("nodes.{node}"))).collect();
         self.tables.clear();
         if tables.iter().all(|table| !table.arrays().is_empty()) {
             let tables = tables.into_iter().enumerate();
-            let tables = tables.map(|(node, mut state)| NodeTable::restore(node, *factors, settings, &mut state));
+            let tables = tables.map(|(node, mut state)| NodeTable::restore(node, factors, settings, &mut state));
             self.tables = tables.collect::<Result<_, _>>()?;
             // The sums belong to the logits of the last refresh, and those have not moved since.
-            self.refresh(engine);
+            self.refresh(device.workers());
         }
         self.waiting = waiting as u64;
         Ok(())
     }
 
-    fn parent_scores(&mut self, engine: &E) -> Option<ParentScores> {
-        self.ensure(engine);
-        Some(ParentScores {
-            topology: self.factors.topology(),
-            nodes: self.tables.iter().map(NodeTable::scores).collect(),
-        })
+    fn parent_scores(&self) -> Option<ParentScores> {
+        let (_, factors) = Self::parts(&*self.problem);
+        Some(ParentScores { topology: factors.topology(), nodes: self.tables.iter().map(NodeTable::scores).collect() })
     }
 
-    /// Optimism has served its purpose: what remains is the mean of the belief.
-    fn settle(&mut self, engine: &E) {
+    /// What remains of the upper confidence bounds is the means of the beliefs.
+    fn end_exploration(&mut self, device: &D) {
         if !self.tables.is_empty() {
             self.approach(0.0, f64::INFINITY, None);
-            self.refresh(engine);
+            self.refresh(device.workers());
         }
     }
 }

@@ -10,9 +10,9 @@
 //! and f of all nodes is the sum over all pairs of an order and a graph along it (Koivisto and Sood 2004). Everything is kept
 //! as logarithms: scores differ by thousands.
 
-use crate::engine::Engine;
 use crate::graph::nodes_of;
 use crate::random::Stream;
+use crate::workers::Workers;
 
 /// The most nodes: there are 2ⁿ sets of them.
 pub(super) const MOST_NODES: usize = 20;
@@ -61,12 +61,8 @@ pub(super) fn without(set: u64, node: usize) -> usize {
 }
 
 /// `log z_j(S)` of every node by the set before it.
-pub(super) fn subset_sums<'s, E: Engine>(
-    engine: &E,
-    local: &mut [Vec<f64>],
-    scores: impl Fn(usize) -> Scores<'s> + Sync,
-) {
-    engine.for_each_lane(local, |node, sums| {
+pub(super) fn subset_sums<'s>(workers: &Workers, local: &mut [Vec<f64>], scores: impl Fn(usize) -> Scores<'s> + Sync) {
+    workers.for_each(local, |node, sums| {
         sums.fill(f64::NEG_INFINITY);
         let Scores { sets, logits } = scores(node);
         sets.iter().zip(logits).for_each(|(&set, &logit)| sums[without(set, node)] = logit);
@@ -101,8 +97,8 @@ impl OrderSums {
     }
 
     /// Sums up the scores of all nodes.
-    pub(super) fn update<'s, E: Engine>(&mut self, engine: &E, scores: impl Fn(usize) -> Scores<'s> + Sync) {
-        subset_sums(engine, &mut self.local, scores);
+    pub(super) fn update<'s>(&mut self, workers: &Workers, scores: impl Fn(usize) -> Scores<'s> + Sync) {
+        subset_sums(workers, &mut self.local, scores);
         self.before[0] = 0.0;
         for set in 1..1u64 << self.nodes {
             let mut sum = f64::NEG_INFINITY;
@@ -133,9 +129,9 @@ impl OrderSums {
     ///
     /// With g(S) the sum over orders of all other nodes after S, node j has the parents π with weight
     /// `exp s_j(π) Σ_{S ⊇ π} f(S) g(S ∪ j)`.
-    pub(super) fn marginals<'s, E: Engine>(
+    pub(super) fn marginals<'s>(
         &self,
-        engine: &E,
+        workers: &Workers,
         scores: impl Fn(usize) -> Scores<'s> + Sync,
     ) -> Vec<Vec<f64>> {
         let all = (1u64 << self.nodes) - 1;
@@ -149,7 +145,7 @@ impl OrderSums {
             after[set as usize] = sum;
         }
         let mut found: Vec<Vec<f64>> = vec![Vec::new(); self.nodes];
-        engine.for_each_lane(&mut found, |node, found| {
+        workers.for_each(&mut found, |node, found| {
             let mut sums = vec![f64::NEG_INFINITY; self.local[node].len()];
             for set in (0..=all).filter(|set| set >> node & 1 == 0) {
                 let around = self.before[set as usize] + after[(set | 1 << node) as usize];

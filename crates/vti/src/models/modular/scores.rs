@@ -2,12 +2,12 @@
 
 use super::orders::{Scores, choose};
 use super::sums::Sums;
-use crate::engine::Engine;
 use crate::graph::nodes_of;
 use crate::models::Draw;
 use crate::problem::Topology;
 use crate::random::Stream;
 use crate::space::{Dags, ModelSpace};
+use crate::workers::Workers;
 
 /// A distribution over graphs that is a product over nodes: `q ∝ exp Σ_j s_j(π_j)`.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,8 +64,8 @@ pub(super) fn rank(logits: &[f64], ranked: &mut [u32]) {
 }
 
 /// Draws words from the sums over graphs and orders; their log probabilities.
-pub(super) fn draw_words<E: Engine>(
-    engine: &E,
+pub(super) fn draw_words(
+    workers: &Workers,
     (space, sums): (&Dags, &Sums),
     nodes: &[Ranked<'_>],
     draw: Draw,
@@ -74,7 +74,7 @@ pub(super) fn draw_words<E: Engine>(
 ) {
     let width = space.arities().len();
     let mut rows: Vec<(&mut [u16], &mut f64)> = words.chunks_exact_mut(width).zip(log_q).collect();
-    engine.for_each_lane(&mut rows, |row, (word, log_q)| {
+    workers.for_each(&mut rows, |row, (word, log_q)| {
         let mut stream = draw.row(row);
         let (mut order, mut parents) = (vec![0u16; nodes.len()], vec![0u64; nodes.len()]);
         **log_q = sums.draw(&mut stream, nodes, &mut parents, &mut order);
@@ -85,13 +85,13 @@ pub(super) fn draw_words<E: Engine>(
 impl ParentScores {
     /// Exact probabilities, by sums over all orders and graphs: for up to 20 nodes, or 12 where graphs count, in reasonable
     /// time.
-    pub fn probabilities<E: Engine>(&self, engine: &E) -> ParentProbabilities {
+    pub fn probabilities(&self, workers: &Workers) -> ParentProbabilities {
         let count = self.nodes.len();
         if count == 0 {
             return ParentProbabilities { nodes: Vec::new(), edges: Vec::new(), log_total: 0.0 };
         }
-        let sums = self.sums(engine);
-        let nodes = sums.marginals(engine, |node| self.nodes[node].scores());
+        let sums = self.sums(workers);
+        let nodes = sums.marginals(workers, |node| self.nodes[node].scores());
         let mut edges = vec![0.0; count * count];
         for (to, (node, probabilities)) in self.nodes.iter().zip(&nodes).enumerate() {
             for (&set, probability) in node.sets.iter().zip(probabilities) {
@@ -104,19 +104,19 @@ impl ParentScores {
     }
 
     /// Independent draws of words of the space whose scores these are.
-    pub fn draw<E: Engine>(&self, engine: &E, space: &Dags, draw: Draw, count: usize) -> Vec<u16> {
+    pub fn draw(&self, workers: &Workers, space: &Dags, draw: Draw, count: usize) -> Vec<u16> {
         let mut words = vec![0; count * space.arities().len()];
         let ranked: Vec<Vec<u32>> = self.nodes.iter().map(NodeScores::ranked).collect();
         let nodes = self.nodes.iter().zip(&ranked);
         let nodes: Vec<Ranked<'_>> =
             nodes.map(|(node, ranked)| Ranked { sets: &node.sets, logits: &node.logits, ranked }).collect();
-        draw_words(engine, (space, &self.sums(engine)), &nodes, draw, &mut words, &mut vec![0.0; count]);
+        draw_words(workers, (space, &self.sums(workers)), &nodes, draw, &mut words, &mut vec![0.0; count]);
         words
     }
 
-    fn sums<E: Engine>(&self, engine: &E) -> Sums {
+    fn sums(&self, workers: &Workers) -> Sums {
         let mut sums = Sums::new(self.topology, self.nodes.len());
-        sums.update(engine, |node| self.nodes[node].scores());
+        sums.update(workers, |node| self.nodes[node].scores());
         sums
     }
 }

@@ -3,10 +3,10 @@
 use super::layers::{self, LayerSums, draw_order};
 use super::orders::{self, OrderSums, Scores};
 use super::scores::Ranked;
-use crate::engine::Engine;
 use crate::graph::Graph;
 use crate::problem::Topology;
 use crate::random::Stream;
+use crate::workers::Workers;
 
 /// Sums over pairs of an order and a graph along it, or over graphs.
 pub(super) enum Sums {
@@ -30,10 +30,10 @@ impl Sums {
         }
     }
 
-    pub(super) fn update<'s, E: Engine>(&mut self, engine: &E, scores: impl Fn(usize) -> Scores<'s> + Sync) {
+    pub(super) fn update<'s>(&mut self, workers: &Workers, scores: impl Fn(usize) -> Scores<'s> + Sync) {
         match self {
-            Self::Orders(sums) => sums.update(engine, scores),
-            Self::Graphs(sums) => sums.update(engine, scores),
+            Self::Orders(sums) => sums.update(workers, scores),
+            Self::Graphs(sums) => sums.update(workers, scores),
         }
     }
 
@@ -46,14 +46,14 @@ impl Sums {
     }
 
     /// The probability of each set of parents of each node.
-    pub(super) fn marginals<'s, E: Engine>(
+    pub(super) fn marginals<'s>(
         &self,
-        engine: &E,
+        workers: &Workers,
         scores: impl Fn(usize) -> Scores<'s> + Sync,
     ) -> Vec<Vec<f64>> {
         match self {
-            Self::Orders(sums) => sums.marginals(engine, scores),
-            Self::Graphs(sums) => sums.marginals(engine, scores),
+            Self::Orders(sums) => sums.marginals(workers, scores),
+            Self::Graphs(sums) => sums.marginals(workers, scores),
         }
     }
 

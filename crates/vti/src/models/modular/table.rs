@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use super::scores::{Ranked, rank};
 use super::{ModularSettings, NodeScores};
-use crate::engine::Engine;
 use crate::graph::nodes_of;
 use crate::models::surrogate::belief::Belief;
 use crate::models::surrogate::learner::Learner;
 use crate::problem::Factors;
 use crate::space::EdgeRules;
 use crate::state::{State, StateError};
+use crate::workers::Workers;
 
 /// The sets of parents of a node.
 pub(super) struct NodeTable {
@@ -115,8 +115,8 @@ fn fill_gaps(guesses: &mut [(u64, f64)]) {
 }
 
 /// The table of a node, with the problem's guesses.
-pub(super) fn guess<E: Engine>(
-    engine: &E,
+pub(super) fn guess(
+    workers: &Workers,
     rules: &EdgeRules,
     factors: &dyn Factors,
     settings: &ModularSettings,
@@ -124,7 +124,7 @@ pub(super) fn guess<E: Engine>(
 ) -> NodeTable {
     let ask = |sets: Vec<u64>| {
         let mut guesses: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
-        engine.for_each_lane(&mut guesses, |_, (set, guess)| {
+        workers.for_each(&mut guesses, |_, (set, guess)| {
             *guess = Some(factors.guess(node, *set)).filter(|guess| !guess.is_nan()).unwrap_or(f64::NEG_INFINITY);
         });
         guesses

@@ -2,7 +2,7 @@
 
 use super::table::{all_sets, search};
 use super::*;
-use crate::engine::CpuEngine;
+use crate::device::Cpu;
 use crate::graph::{Graph, nodes_of};
 use crate::models::BlockScores;
 use crate::problem::{DensityError, Topology};
@@ -102,20 +102,20 @@ fn by_definition(given: &Given, space: &Dags, words: &[u16]) -> Vec<(f64, Vec<u6
 
 fn log_probs(models: &mut Modular<'_>, words: &[u16]) -> Vec<f64> {
     let mut log_q = vec![0.0; words.len() / models.space.arities().len()];
-    models.log_prob(&CpuEngine::<f64>::single(), words, &mut log_q);
+    models.log_prob(&Cpu::<f64>::single(), words, &mut log_q);
     log_q
 }
 
 #[test]
 fn sums_are_those_over_all_words() {
-    let (space, engine) = (Dags::new(4, 1).unwrap(), CpuEngine::<f64>::single());
+    let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     let words = all_words(&space);
     for given in cases() {
-        let mut models = Modular::new(&engine, &space, &given, &trusting()).unwrap();
+        let mut models = Modular::new(&device, &space, &given, &trusting()).unwrap();
         let weights = by_definition(&given, &space, &words);
         let log_total = log_sum_exp(&weights.iter().map(|&(log, _)| log).collect::<Vec<_>>());
-        let scores = ModelDistribution::<CpuEngine<f64>>::parent_scores(&mut models, &engine).unwrap();
-        let found = scores.probabilities(&engine);
+        let scores = ModelDistribution::<Cpu<f64>>::parent_scores(&mut models, &device).unwrap();
+        let found = scores.probabilities(&device);
         let close = |a: f64, b: f64| (a - b).abs() < 1e-11 * (1.0 + a.abs());
         assert!(close(found.log_total, log_total), "{} {log_total}", found.log_total);
         let probability = |of: &dyn Fn(&[u64]) -> bool| -> f64 {
@@ -139,11 +139,11 @@ fn sums_are_those_over_all_words() {
 
 #[test]
 fn graphs_and_orders_are_counted() {
-    let engine = CpuEngine::<f64>::single();
+    let device = Cpu::<f64>::single();
     let nodes = 8;
     let sets = |node: usize| (0..1u64 << nodes).filter(move |set| set >> node & 1 == 0).collect::<Vec<_>>();
     let free = |node: usize| NodeScores { logits: vec![0.0; 128], log_prior: vec![0.0; 128], sets: sets(node) };
-    let count = |topology| ParentScores { topology, nodes: (0..nodes).map(free).collect() }.probabilities(&engine);
+    let count = |topology| ParentScores { topology, nodes: (0..nodes).map(free).collect() }.probabilities(&device);
     // The number of acyclic graphs of 8 labelled nodes, and 8! orders of 28 edges each.
     let (graphs, orders) = (count(Topology::Graphs), count(Topology::Orders));
     assert!((graphs.log_total - 783_702_329_343f64.ln()).abs() < 1e-11);
@@ -159,13 +159,13 @@ fn graphs_and_orders_are_counted() {
 
 #[test]
 fn draws_are_as_frequent_as_they_are_probable() {
-    let (space, engine) = (Dags::new(4, 1).unwrap(), CpuEngine::<f64>::single());
+    let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     let (words, width, count) = (all_words(&space), space.arities().len(), 20_000);
     for given in cases() {
-        let mut models = Modular::new(&engine, &space, &given, &trusting()).unwrap();
+        let mut models = Modular::new(&device, &space, &given, &trusting()).unwrap();
         let expected: Vec<f64> = log_probs(&mut models, &words).iter().map(|log| count as f64 * log.exp()).collect();
         let (mut drawn, mut log_q) = (vec![0; count * width], vec![0.0; count]);
-        models.sample(&engine, Draw { seed: 5, purpose: Purpose::Models, step: 1 }, &mut drawn, &mut log_q);
+        models.sample(&device, Draw { seed: 5, purpose: Purpose::Models, step: 1 }, &mut drawn, &mut log_q);
         for (of_draw, of_word) in log_q.iter().zip(log_probs(&mut models, &drawn)) {
             assert!((of_draw - of_word).abs() < 1e-9 * (1.0 + of_word.abs()), "{of_draw} {of_word}");
         }
@@ -190,31 +190,31 @@ fn draws_are_as_frequent_as_they_are_probable() {
 
 #[test]
 fn rules_have_no_exceptions() {
-    let engine = CpuEngine::<f64>::single();
+    let device = Cpu::<f64>::single();
     let graph = |edges: &[(usize, usize)]| Graph::from_edges(4, edges).unwrap();
     let rules = EdgeRules::new(graph(&[(2, 0), (1, 3)]), graph(&[(2, 0), (1, 3), (0, 3), (3, 0), (2, 1), (0, 1)]), 2);
     let space = Dags::new(4, 1).unwrap().with_rules(rules.unwrap()).unwrap();
     let words = all_words(&Dags::new(4, 1).unwrap());
     for topology in TOPOLOGIES {
         let given = Given::random(topology, 2.0, 3);
-        let mut models = Modular::new(&engine, &space, &given, &trusting()).unwrap();
+        let mut models = Modular::new(&device, &space, &given, &trusting()).unwrap();
         let log_q = log_probs(&mut models, &words);
         for (word, log_q) in words.chunks_exact(9).zip(&log_q) {
             assert_eq!(*log_q > f64::NEG_INFINITY, space.is_allowed(word), "{word:?}");
         }
         assert!(log_sum_exp(&log_q).abs() < 1e-11);
         let (mut drawn, mut log_q) = (vec![0; 500 * 9], vec![0.0; 500]);
-        models.sample(&engine, Draw { seed: 1, purpose: Purpose::Models, step: 0 }, &mut drawn, &mut log_q);
+        models.sample(&device, Draw { seed: 1, purpose: Purpose::Models, step: 0 }, &mut drawn, &mut log_q);
         assert!(drawn.chunks_exact(9).all(|word| space.is_allowed(word)));
     }
 }
 
 /// A step of learning from what the given scores say, with noise.
 fn learn(models: &mut Modular<'_>, truth: &Given, step: u64, noise: f64) {
-    let engine = CpuEngine::<f64>::single();
+    let device = Cpu::<f64>::single();
     let (rows, nodes, width) = (64, models.space.nodes(), models.space.arities().len());
     let (mut words, mut log_q) = (vec![0; rows * width], vec![0.0; rows]);
-    models.sample(&engine, Draw { seed: 8, purpose: Purpose::Models, step }, &mut words, &mut log_q);
+    models.sample(&device, Draw { seed: 8, purpose: Purpose::Models, step }, &mut words, &mut log_q);
     let (mut keys, mut log_h) = (vec![0; rows * nodes], vec![0.0; rows * nodes]);
     for (row, word) in words.chunks_exact(width).enumerate() {
         models.space.parents(word, &mut keys[row * nodes..][..nodes]);
@@ -239,33 +239,33 @@ fn learn(models: &mut Modular<'_>, truth: &Given, step: u64, noise: f64) {
         pace: 1.0,
         information_limit: f64::INFINITY,
     };
-    models.update(&engine, &batch);
+    models.update(&device, &batch);
 }
 
 #[test]
 fn what_is_learned_is_the_truth_once_optimism_is_gone() {
-    let (space, engine) = (Dags::new(4, 1).unwrap(), CpuEngine::<f64>::single());
+    let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     for topology in TOPOLOGIES {
         let truth = Given::random(topology, 1.5, 4);
         // The guesses are off by about 1 nat.
         let guess = |node: usize, set: u64| 1.5 * normal(4, node, set) + normal(5, node, set);
         let guesses = Given { guess: Box::new(guess), ..Given::random(topology, 0.0, 0) };
         let settings = ModularSettings { inflation: 0.0, ..ModularSettings::default() };
-        let mut models = Modular::new(&engine, &space, &guesses, &settings).unwrap();
+        let mut models = Modular::new(&device, &space, &guesses, &settings).unwrap();
         (0..200).for_each(|step| learn(&mut models, &truth, step, 0.3));
         let exact = {
-            let mut models = Modular::new(&engine, &space, &truth, &trusting()).unwrap();
-            ModelDistribution::<CpuEngine<f64>>::parent_scores(&mut models, &engine).unwrap().probabilities(&engine)
+            let mut models = Modular::new(&device, &space, &truth, &trusting()).unwrap();
+            ModelDistribution::<Cpu<f64>>::parent_scores(&mut models, &device).unwrap().probabilities(&device)
         };
-        let before = ModelDistribution::<CpuEngine<f64>>::parent_scores(&mut models, &engine).unwrap();
-        models.settle(&engine);
-        let after = ModelDistribution::<CpuEngine<f64>>::parent_scores(&mut models, &engine).unwrap();
+        let before = ModelDistribution::<Cpu<f64>>::parent_scores(&mut models, &device).unwrap();
+        models.settle(&device);
+        let after = ModelDistribution::<Cpu<f64>>::parent_scores(&mut models, &device).unwrap();
         // Optimism is a standard deviation, at most that of a set nobody has seen.
         for (before, after) in before.nodes.iter().zip(&after.nodes) {
             let optimism = || before.logits.iter().zip(&after.logits).map(|(before, after)| before - after);
             assert!(optimism().all(|by| by > 0.0 && by <= settings.prior_sd + 1e-9));
         }
-        for (found, exact) in after.probabilities(&engine).edges.iter().zip(&exact.edges) {
+        for (found, exact) in after.probabilities(&device).edges.iter().zip(&exact.edges) {
             // A score known to 0.03 nats, several of them in each edge.
             assert!((found - exact).abs() < 0.03, "{topology:?}: {found} {exact}");
         }
@@ -274,19 +274,19 @@ fn what_is_learned_is_the_truth_once_optimism_is_gone() {
 
 #[test]
 fn a_state_goes_on_bit_for_bit() {
-    let (space, engine) = (Dags::new(4, 1).unwrap(), CpuEngine::<f64>::single());
+    let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     let words = all_words(&space);
     for given in cases() {
         let truth = Given::random(given.topology, 2.0, 1);
-        let new = || Modular::new(&engine, &space, &given, &ModularSettings::default()).unwrap();
+        let new = || Modular::new(&device, &space, &given, &ModularSettings::default()).unwrap();
         let mut first = new();
         // Before anything was asked there is nothing to keep, and that can be kept too.
         let mut nothing = new();
-        nothing.restore(&engine, &mut ModelDistribution::<CpuEngine<f64>>::state(&first, &engine)).unwrap();
+        nothing.restore(&device, &mut ModelDistribution::<Cpu<f64>>::state(&first, &device)).unwrap();
         (0..3).for_each(|step| learn(&mut first, &truth, step, 1.0));
         (0..3).for_each(|step| learn(&mut nothing, &truth, step, 1.0));
         let mut second = new();
-        second.restore(&engine, &mut ModelDistribution::<CpuEngine<f64>>::state(&first, &engine)).unwrap();
+        second.restore(&device, &mut ModelDistribution::<Cpu<f64>>::state(&first, &device)).unwrap();
         (3..6).for_each(|step| learn(&mut first, &truth, step, 1.0));
         let bits = |models: &mut Modular<'_>| -> Vec<u64> {
             log_probs(models, &words).into_iter().map(f64::to_bits).collect()
@@ -301,7 +301,7 @@ fn a_state_goes_on_bit_for_bit() {
 
 #[test]
 fn sets_without_a_guess_are_not_lost() {
-    let (space, engine) = (Dags::new(3, 1).unwrap(), CpuEngine::<f64>::single());
+    let (space, device) = (Dags::new(3, 1).unwrap(), Cpu::<f64>::single());
     let words = all_words(&space);
     let truth = Given::random(Topology::Orders, 1.0, 1);
     let nothing = |node: usize, set: u64| match (node, set.count_ones()) {
@@ -312,7 +312,7 @@ fn sets_without_a_guess_are_not_lost() {
     let given = Given { guess: Box::new(nothing), ..Given::random(Topology::Orders, 1.0, 1) };
     for start in [0.0, 0.1, 1.0] {
         let settings = ModularSettings { start, ..ModularSettings::default() };
-        let mut models = Modular::new(&engine, &space, &given, &settings).unwrap();
+        let mut models = Modular::new(&device, &space, &given, &settings).unwrap();
         for step in 0..5 {
             let log_q = log_probs(&mut models, &words);
             assert!(log_q.iter().all(|log_q| log_q.is_finite()) && log_sum_exp(&log_q).abs() < 1e-11, "{log_q:?}");
@@ -323,18 +323,18 @@ fn sets_without_a_guess_are_not_lost() {
 
 #[test]
 fn entropy_moves_no_faster_than_it_may() {
-    let (space, engine) = (Dags::new(4, 1).unwrap(), CpuEngine::<f64>::single());
+    let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     let words = all_words(&space);
     let given = Given::random(Topology::Orders, 4.0, 6);
     let entropy =
         |models: &mut Modular<'_>| -> f64 { log_probs(models, &words).into_iter().map(|log| -log.exp() * log).sum() };
-    let mut models = Modular::new(&engine, &space, &given, &ModularSettings::default()).unwrap();
+    let mut models = Modular::new(&device, &space, &given, &ModularSettings::default()).unwrap();
     let (rows, width) = (2000, space.arities().len());
     for (step, limit) in [0.0, 0.05, 0.05, 0.05].into_iter().enumerate() {
         let before = entropy(&mut models);
         let (mut words, mut log_q) = (vec![0; rows * width], vec![0.0; rows]);
         let draw = Draw { seed: 8, purpose: Purpose::Models, step: step as u64 };
-        models.sample(&engine, draw, &mut words, &mut log_q);
+        models.sample(&device, draw, &mut words, &mut log_q);
         let (mut keys, zeros) = (vec![0; rows * 4], vec![0.0; rows * 4]);
         words.chunks_exact(width).zip(keys.chunks_exact_mut(4)).for_each(|(word, keys)| space.parents(word, keys));
         let batch = ScoredBatch {
@@ -347,7 +347,7 @@ fn entropy_moves_no_faster_than_it_may() {
             pace: 1.0,
             information_limit: limit,
         };
-        let scale = models.update(&engine, &batch).scale;
+        let scale = models.update(&device, &batch).scale;
         let change = (entropy(&mut models) - before).abs();
         // The change is that of a tangent, estimated from the batch.
         assert!(change <= 1.2 * limit + 1e-12, "{change} of {limit}");
@@ -389,11 +389,11 @@ fn a_search_finds_what_matters() {
 
 #[test]
 fn what_is_no_graph_of_few_nodes_is_refused() {
-    let engine = CpuEngine::<f64>::single();
+    let device = Cpu::<f64>::single();
     let new = |nodes: usize, topology| {
         let space = Dags::new(nodes, 1).unwrap();
         let given = Given::random(topology, 1.0, 0);
-        Modular::new(&engine, &space, &given, &ModularSettings::default()).err()
+        Modular::new(&device, &space, &given, &ModularSettings::default()).err()
     };
     assert_eq!(new(12, Topology::Graphs), None);
     for (nodes, topology) in [(1, Topology::Orders), (21, Topology::Orders), (13, Topology::Graphs)] {

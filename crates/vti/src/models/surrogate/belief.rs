@@ -5,9 +5,10 @@
 //! by a few observations at a time, which is the same thing, as their noises are independent, and needs no inverse larger
 //! than that.
 
-use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
-use crate::engine::{Engine, Real};
+use crate::simd::Real;
+use crate::simd::{Instructions, Kernel, Vector};
 use crate::state::{State, StateError};
+use crate::workers::Workers;
 
 /// What a batch says about one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,13 +63,7 @@ impl Belief {
     }
 
     /// The belief, with its mean, after observations with noise variance `noise` each.
-    pub(super) fn condition<E: Engine>(
-        &mut self,
-        engine: &E,
-        observations: &[Observation],
-        noise: f64,
-        mean: &mut [f64],
-    ) {
+    pub(super) fn condition(&mut self, workers: &Workers, observations: &[Observation], noise: f64, mean: &mut [f64]) {
         match self {
             Self::Diagonal(variances) => {
                 for &Observation { model, value, count } in observations {
@@ -80,7 +75,7 @@ impl Belief {
             }
             Self::Full { count, covariance } => {
                 for few in observations.chunks(TOGETHER) {
-                    condition_full(engine, *count, covariance, few, noise, mean);
+                    condition_full(workers, *count, covariance, few, noise, mean);
                 }
             }
         }
@@ -104,8 +99,8 @@ impl Belief {
 
 /// With K = covariance of the observed models plus noise = LLᵀ and W = L⁻¹ · (their rows of the covariance):
 /// mean += Wᵀ L⁻¹ (values − mean), covariance −= WᵀW.
-fn condition_full<E: Engine>(
-    engine: &E,
+fn condition_full(
+    workers: &Workers,
     count: usize,
     covariance: &mut [f64],
     observations: &[Observation],
@@ -140,7 +135,7 @@ fn condition_full<E: Engine>(
     }
     let w = &w;
     let mut lanes: Vec<(usize, &mut [f64])> = covariance.chunks_mut(count * ROWS).enumerate().collect();
-    engine.for_each_lane(&mut lanes, |_, (block, lines)| {
+    workers.for_each(&mut lanes, |_, (block, lines)| {
         Instructions::detect().run(Downdate { count, first: *block * ROWS, w, lines });
     });
 }
@@ -213,8 +208,8 @@ impl Kernel<f64> for Downdate<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::engine::CpuEngine;
     use crate::random::{Purpose, Stream};
+    use crate::workers::Workers;
 
     /// The paper's equations with the whole batch at once, by Gaussian elimination.
     fn slow(covariance: &[f64], count: usize, rows: &[(usize, f64)], noise: f64, mean: &[f64]) -> (Vec<f64>, Vec<f64>) {
@@ -252,7 +247,7 @@ mod tests {
         let count = 130;
         let kernel = |a: usize, b: usize| 4.0 * (-((a ^ b).count_ones() as f64) / 2.0).exp();
         let mut stream = Stream::new(1, Purpose::Other(0), 0, 0);
-        let engine = CpuEngine::<f64>::new(2).unwrap();
+        let workers = Workers::new(2).unwrap();
         let (mut belief, mut mean) = (Belief::full(count, kernel), vec![0.0; count]);
         let Belief::Full { covariance, .. } = &belief else { unreachable!() };
         let (mut slow_covariance, mut slow_mean) = (covariance.clone(), mean.clone());
@@ -268,7 +263,7 @@ mod tests {
                     observations.push(Observation { model, value: values.iter().sum::<f64>() / n, count: n });
                 }
             }
-            belief.condition(&engine, &observations, 0.7, &mut mean);
+            belief.condition(&workers, &observations, 0.7, &mut mean);
             let Belief::Full { covariance, .. } = &belief else { unreachable!() };
             let far = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(far(&mean, &slow_mean) < 1e-10 && far(covariance, &slow_covariance) < 1e-10);
@@ -277,7 +272,7 @@ mod tests {
 
     #[test]
     fn without_correlation_both_beliefs_agree() {
-        let engine = CpuEngine::<f64>::single();
+        let workers = Workers::SINGLE;
         let mut full = Belief::full(7, |a, b| if a == b { 2.0 } else { 0.0 });
         let mut diagonal = Belief::diagonal(7, 2.0);
         let (mut mean_full, mut mean_diagonal) = (vec![0.0; 7], vec![0.0; 7]);
@@ -288,7 +283,7 @@ mod tests {
             ];
             for (belief, mean) in [(&mut full, &mut mean_full), (&mut diagonal, &mut mean_diagonal)] {
                 belief.inflate(0.01);
-                belief.condition(&engine, &seen, 0.5, mean);
+                belief.condition(&workers, &seen, 0.5, mean);
             }
         }
         for model in 0..7 {

@@ -1,8 +1,8 @@
 //! What is believed about a number per model, and what batches of noisy observations teach about it.
 
 use super::belief::{Belief, Observation};
-use crate::engine::Engine;
 use crate::state::{State, StateError};
+use crate::workers::Workers;
 
 /// The smallest noise variance: observations without any noise would leave nothing to divide by.
 const LEAST_NOISE: f64 = 1e-10;
@@ -30,13 +30,13 @@ impl Learner {
     }
 
     /// Learns from `(model, value)` of a batch, after a step of the random walk with standard deviation `drift`.
-    pub(in crate::models) fn learn<E: Engine>(&mut self, engine: &E, rows: &[(usize, f64)], drift: f64) {
+    pub(in crate::models) fn learn(&mut self, workers: &Workers, rows: &[(usize, f64)], drift: f64) {
         let (mut observations, within) = self.aggregate(rows);
         self.belief.inflate(drift * drift);
         let noise = self.learn_noise(&observations, within);
         let level = self.level(&observations, noise);
         observations.iter_mut().for_each(|seen| seen.value -= level);
-        self.belief.condition(engine, &observations, noise, &mut self.mean);
+        self.belief.condition(workers, &observations, noise, &mut self.mean);
     }
 
     /// Means of the observations by model, and their pooled variance within models, if any model was seen more than once.

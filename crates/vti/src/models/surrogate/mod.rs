@@ -24,10 +24,11 @@ use self::belief::Belief;
 use self::learner::Learner;
 use super::table::Table;
 use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
-use crate::engine::Engine;
+use crate::device::{Device, DeviceError};
 use crate::optimise::SettingError;
 use crate::space::{Catalogue, ModelSpace};
 use crate::state::{State, StateError};
+use crate::workers::Workers;
 
 /// How much the belief knows about dependence between models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,8 +106,8 @@ impl Surrogate {
     pub const MOST_FULL: usize = 4096;
 
     /// Before any observation q is the prior, `log_prior` giving log p of every word of the catalogue.
-    pub fn new<E: Engine>(
-        engine: &E,
+    pub fn new(
+        workers: &Workers,
         space: &dyn ModelSpace,
         catalogue: Catalogue,
         log_prior: impl Fn(&[u16]) -> f64,
@@ -136,60 +137,62 @@ impl Surrogate {
             goal: Vec::with_capacity(count),
             table: Table::new(catalogue),
         };
-        surrogate.refresh(engine, settings.beta, f64::INFINITY);
+        surrogate.refresh(workers, settings.beta, f64::INFINITY);
         Ok(surrogate)
     }
 
     /// `q ∝ p(m) exp(μ + βσ)`, or as near to it as the information limit lets it come.
-    fn refresh<E: Engine>(&mut self, engine: &E, beta: f64, limit: f64) -> f64 {
+    fn refresh(&mut self, workers: &Workers, beta: f64, limit: f64) -> f64 {
         let Self { log_prior, learner, goal, .. } = self;
         goal.clear();
         goal.extend(log_prior.iter().enumerate().map(|(m, log_prior)| log_prior + learner.optimistic(m, beta)));
-        let share = self.table.approach(engine, goal, limit, self.share);
+        let share = self.table.approach(workers, goal, limit, self.share);
         self.share = if share > 0.0 { share } else { 1.0 };
         share
     }
 }
 
-impl<E: Engine> ModelDistribution<E> for Surrogate {
-    fn sample(&mut self, _: &E, draw: Draw, words: &mut [u16], log_q: &mut [f64]) {
+impl<D: Device> ModelDistribution<D> for Surrogate {
+    fn sample(&self, _: &D, draw: Draw, words: &mut [u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
         self.table.sample(draw, words, log_q);
+        Ok(())
     }
 
-    fn log_prob(&mut self, _: &E, words: &[u16], log_q: &mut [f64]) {
+    fn log_prob(&self, _: &D, words: &[u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
         self.table.log_probs(words, log_q);
+        Ok(())
     }
 
-    fn update(&mut self, engine: &E, batch: &ScoredBatch<'_>) -> ModelUpdate {
+    fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError> {
         let width = batch.words.len() / batch.log_h.len().max(1);
         let index = |row: usize| self.table.catalogue().index(&batch.words[row * width..][..width]);
         let rows = (0..batch.log_h.len()).filter(|&row| batch.kept[row]);
         let rows: Vec<(usize, f64)> = rows.filter_map(|row| Some((index(row)?, -batch.log_h[row]))).collect();
         if !rows.is_empty() {
-            self.learner.learn(engine, &rows, self.settings.inflation * batch.pace);
-            let scale = self.refresh(engine, self.settings.beta, batch.information_limit);
-            return ModelUpdate { gradient_norm: 0.0, scale };
+            self.learner.learn(device.workers(), &rows, self.settings.inflation * batch.pace);
+            let scale = self.refresh(device.workers(), self.settings.beta, batch.information_limit);
+            return Ok(ModelUpdate { scale });
         }
-        ModelUpdate { gradient_norm: 0.0, scale: 0.0 }
+        Ok(ModelUpdate { scale: 0.0 })
     }
 
-    fn state(&self, _: &E) -> State {
+    fn state(&self, _: &D) -> Result<State, DeviceError> {
         let mut state = State::default();
         self.learner.put(&mut state);
         state.put("share", &[self.share]);
         self.table.put(&mut state);
-        state
+        Ok(state)
     }
 
-    fn restore(&mut self, engine: &E, state: &mut State) -> Result<(), StateError> {
+    fn restore(&mut self, device: &D, state: &mut State) -> Result<(), StateError> {
         self.learner.restore(state)?;
         self.share = state.take::<f64>("share", 1)?[0];
-        self.table.restore(engine, state)
+        self.table.restore(device.workers(), state)
     }
 
-    /// Optimism has served its purpose: what remains is the belief's mean.
-    fn settle(&mut self, engine: &E) {
-        self.refresh(engine, 0.0, f64::INFINITY);
+    /// What remains of the upper confidence bound is the belief's mean.
+    fn end_exploration(&mut self, device: &D) {
+        self.refresh(device.workers(), 0.0, f64::INFINITY);
     }
 
     fn catalogue(&self) -> Option<&Catalogue> {

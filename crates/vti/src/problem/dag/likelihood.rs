@@ -13,9 +13,9 @@
 use std::f64::consts::TAU;
 
 use super::layout::Layout;
-use crate::engine::Real;
-use crate::engine::cpu::CpuBuffer;
-use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
+use crate::device::cpu::CpuBuffer;
+use crate::simd::Real;
+use crate::simd::{Instructions, Kernel, Vector};
 
 /// Columns are filled up with zeros to a multiple of this many rows: as many as any kernel takes at a time.
 const FILL: usize = 64;

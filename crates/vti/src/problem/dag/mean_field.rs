@@ -16,9 +16,9 @@
 use std::f64::consts::TAU;
 
 use super::likelihood::{MOST_LANES, MlpLikelihood, PANEL};
-use crate::engine::Real;
-use crate::engine::cpu::CpuBuffer;
-use crate::engine::cpu::simd::{Kernel, Vector};
+use crate::device::cpu::CpuBuffer;
+use crate::simd::Real;
+use crate::simd::{Kernel, Vector};
 
 /// Lower bounds on the evidence of the nodes of a non-linear structural equation model. Weights and biases are
 /// N(0, `weight_scale`²) and, where the noise is unknown, log σ_j ~ N(0, 1).

@@ -5,9 +5,9 @@
 //! peaks, and lets units that are not needed fall back to their prior. Where it was reached from hardly matters then.
 
 use super::mean_field::{MeanField, Moments};
-use crate::engine::Real;
 use crate::optimise::{Limits, climb_with_metric};
 use crate::random::{Purpose, Stream};
+use crate::simd::Real;
 
 /// Independent normal parameters of a node, in free coordinates: in place of an unknown σ stands log σ.
 #[derive(Clone, Debug, PartialEq)]

@@ -85,6 +85,11 @@ pub enum DagError {
 }
 
 impl Dag {
+    /// The graphs.
+    pub fn space(&self) -> &Dags {
+        &self.space
+    }
+
     /// Checks the data and the settings.
     pub fn new(table: Table, settings: DagSettings) -> Result<Self, DagError> {
         let positive =
@@ -222,9 +227,7 @@ fn positive_noise(space: &Dags) -> Result<Constraints, SpaceError> {
 }
 
 impl Problem for Dag {
-    type Space = Dags;
-
-    fn space(&self) -> &Dags {
+    fn space(&self) -> &dyn ModelSpace {
         &self.space
     }
 

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::exact::{ExactError, log_evidences};
 use super::quadrature::{Evidence, QuadratureLimits, evidence_by_quadrature};
 use super::{CoefficientPrior, Likelihood, Selection};
-use crate::engine::Engine;
 use crate::problem::Problem;
 use crate::space::{Model, ModelSpace};
 use crate::stats::log_sum_exp;
+use crate::workers::Workers;
 
 /// How evidences are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -87,16 +87,16 @@ impl Enumeration {
 }
 
 /// Finds the evidences of all models of a selection, or says why that is not affordable.
-pub fn enumerate<E: Engine>(
+pub fn enumerate(
     selection: &Selection,
-    engine: &E,
+    workers: &Workers,
     limits: &EnumerationLimits,
 ) -> Result<Enumeration, ExactError> {
     let method = method(selection, limits)?;
     let terms = selection.space().things();
     let (log_evidences, error) = match method {
-        Method::ClosedForm => (log_evidences(selection, engine)?, 0.0),
-        Method::Quadrature => by_quadrature(selection, engine, &limits.quadrature)?,
+        Method::ClosedForm => (log_evidences(selection, workers)?, 0.0),
+        Method::Quadrature => by_quadrature(selection, workers, &limits.quadrature)?,
     };
     let log_joint: Vec<f64> = (0..log_evidences.len())
         .map(|number| log_evidences[number] + selection.log_prior(&word(number, terms)))
@@ -127,15 +127,15 @@ fn method(selection: &Selection, limits: &EnumerationLimits) -> Result<Method, E
     Ok(if gaussian { Method::ClosedForm } else { Method::Quadrature })
 }
 
-fn by_quadrature<E: Engine>(
+fn by_quadrature(
     selection: &Selection,
-    engine: &E,
+    workers: &Workers,
     limits: &QuadratureLimits,
 ) -> Result<(Vec<f64>, f64), ExactError> {
     let terms = selection.space().things();
     let mut found: Vec<Result<Evidence, ExactError>> =
         (0..1 << terms).map(|_| Ok(Evidence { value: 0.0, error: 0.0 })).collect();
-    engine.for_each_lane(&mut found, |number, found| {
+    workers.for_each(&mut found, |number, found| {
         *found = evidence_by_quadrature(selection, &word(number, terms), limits);
     });
     let found: Vec<Evidence> = found.into_iter().collect::<Result<_, _>>()?;

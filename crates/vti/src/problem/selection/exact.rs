@@ -6,8 +6,8 @@
 
 use super::likelihood::ln_gamma;
 use super::{CoefficientPrior, Likelihood, Selection};
-use crate::engine::Engine;
 use crate::problem::BatchError;
+use crate::workers::Workers;
 
 /// A selection without an exact answer of this kind.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -63,7 +63,7 @@ const MOST_TERMS: usize = 26;
 /// Models are numbered by their words, the first bit being the highest.
 ///
 /// `log_evidences[number]` is `log ∫ p(y, θ | m) dθ`, without the prior of the model.
-pub fn log_evidences<E: Engine>(selection: &Selection, engine: &E) -> Result<Vec<f64>, ExactError> {
+pub fn log_evidences(selection: &Selection, workers: &Workers) -> Result<Vec<f64>, ExactError> {
     let terms = selection.design().terms().len();
     if terms > MOST_TERMS {
         return Err(ExactError::TooMany { terms, most: MOST_TERMS });
@@ -74,16 +74,16 @@ pub fn log_evidences<E: Engine>(selection: &Selection, engine: &E) -> Result<Vec
     let mut found = vec![0.0; 1 << terms];
     match (selection.settings().prior, sigma) {
         (CoefficientPrior::Normal { scale }, Some(sigma)) => {
-            enumerate(selection, engine, (sigma / scale).powi(2), &mut found, |fit| normal(fit, sigma, scale));
+            enumerate(selection, workers, (sigma / scale).powi(2), &mut found, |fit| normal(fit, sigma, scale));
         }
         (CoefficientPrior::G { .. }, sigma) => {
             let g = selection.spread();
-            enumerate(selection, engine, 0.0, &mut found, |fit| match sigma {
+            enumerate(selection, workers, 0.0, &mut found, |fit| match sigma {
                 Some(sigma) => g_known(fit, g, sigma),
                 None => g_unknown(fit, g),
             });
         }
-        (CoefficientPrior::Normal { scale }, None) => integrate_scale(selection, engine, scale, &mut found),
+        (CoefficientPrior::Normal { scale }, None) => integrate_scale(selection, workers, scale, &mut found),
     }
     Ok(found)
 }
@@ -134,7 +134,7 @@ fn g_unknown(fit: &Fit, g: f64) -> f64 {
 
 /// Unknown σ with its log-normal prior: the integral over log σ by a sum over a grid, exact to many digits for a smooth
 /// function that vanishes at both ends.
-fn integrate_scale<E: Engine>(selection: &Selection, engine: &E, scale: f64, found: &mut [f64]) {
+fn integrate_scale(selection: &Selection, workers: &Workers, scale: f64, found: &mut [f64]) {
     let (center, sd) = selection.log_scale_prior();
     let grid = ScaleGrid::new(selection);
     found.fill(f64::NEG_INFINITY);
@@ -144,7 +144,7 @@ fn integrate_scale<E: Engine>(selection: &Selection, engine: &E, scale: f64, fou
         let sigma = log_sigma.exp();
         let off = (log_sigma - center) / sd;
         let log_weight = grid.step.ln() - 0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln();
-        enumerate(selection, engine, (sigma / scale).powi(2), &mut part, |fit| normal(fit, sigma, scale) + log_weight);
+        enumerate(selection, workers, (sigma / scale).powi(2), &mut part, |fit| normal(fit, sigma, scale) + log_weight);
         for (sum, &part) in found.iter_mut().zip(&part) {
             let (top, low) = if *sum > part { (*sum, part) } else { (part, *sum) };
             *sum = top + (low - top).exp().ln_1p();
@@ -190,9 +190,9 @@ impl ScaleGrid {
 const TASK_TERMS: usize = 12;
 
 /// Visits all models; `penalty` is added to the diagonal of XᵀX.
-fn enumerate<E: Engine>(
+fn enumerate(
     selection: &Selection,
-    engine: &E,
+    workers: &Workers,
     penalty: f64,
     found: &mut [f64],
     evidence: impl Fn(&Fit) -> f64 + Sync + Send,
@@ -202,7 +202,7 @@ fn enumerate<E: Engine>(
     let inner = terms.min(TASK_TERMS);
     let start = Swept::new(selection, penalty);
     let mut tasks: Vec<(usize, &mut [f64])> = found.chunks_mut(1 << inner).enumerate().collect();
-    engine.for_each_lane(&mut tasks, |_, (task, found)| {
+    workers.for_each(&mut tasks, |_, (task, found)| {
         let mut swept = start.clone();
         for term in 0..terms - inner {
             // The first term is the highest bit.

@@ -8,8 +8,8 @@
 
 use super::likelihood::Likelihood;
 use super::{CoefficientPrior, Dot, Selection};
-use crate::engine::cpu::simd::Instructions;
 use crate::problem::Frame;
+use crate::simd::Instructions;
 use crate::triangular::{cholesky, packed_len, solve, solve_transposed};
 
 /// A quadratic approximation of the log likelihood in the coefficients of some columns.

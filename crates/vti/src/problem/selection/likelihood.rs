@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::data::TableError;
-use crate::engine::Real;
-use crate::engine::cpu::simd::{Kernel, Vector};
+use crate::simd::Real;
+use crate::simd::{Kernel, Vector};
 
 /// What is assumed about the response.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -30,11 +30,12 @@ use self::frame::Quadratic;
 use self::gaussian::{Products, Squares};
 use self::likelihood::Pointwise;
 use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Frame, Problem};
-use crate::engine::Real;
-use crate::engine::cpu::simd::{Instructions, Kernel, Vector};
 use crate::optimise::SettingError;
-use crate::space::{SpaceError, Subsets};
+use crate::simd::Real;
+use crate::simd::{Instructions, Kernel, Vector};
+use crate::space::{ModelSpace, SpaceError, Subsets};
 use crate::triangular::{cholesky, dot, log_diagonal, packed_len};
+use crate::workers::Workers;
 
 /// What is assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,6 +112,11 @@ const LOG_SCALE_SD: f64 = 1.0;
 const MOST_KEPT: usize = 1 << 20;
 
 impl Selection {
+    /// Subsets of the optional terms.
+    pub fn space(&self) -> &Subsets {
+        &self.space
+    }
+
     /// Sets a selection up. Where the prior needs it, columns are centred whatever `standardise` says.
     pub fn new(table: &Table, standardise: Standardise, settings: &SelectionSettings) -> Result<Self, SelectionError> {
         settings.prior.check()?;
@@ -350,9 +356,7 @@ struct Work {
 }
 
 impl Problem for Selection {
-    type Space = Subsets;
-
-    fn space(&self) -> &Subsets {
+    fn space(&self) -> &dyn ModelSpace {
         &self.space
     }
 
@@ -379,14 +383,15 @@ impl Problem for Selection {
         scale.into_iter().chain(self.design.names().iter().cloned()).collect()
     }
 
-    fn log_density_batch(&self, batch: &mut DensityBatch<'_>) -> Result<(), BatchError> {
-        let mut work = Work::default();
-        for row in 0..batch.rows() {
-            let (model, theta, gradient) = batch.row(row);
-            let value = self.evaluate(&mut work, model, theta, gradient);
-            batch.log_density[row] = value;
-        }
-        Ok(())
+    fn log_density_batch(&self, batch: DensityBatch<'_>, workers: &Workers) -> Result<(), BatchError> {
+        batch.share_out(workers, |rows| {
+            let mut work = Work::default();
+            for row in 0..rows.rows() {
+                let (model, theta, gradient) = rows.row(row);
+                rows.log_density[row] = self.evaluate(&mut work, model, theta, gradient);
+            }
+            Ok(())
+        })
     }
 }
 

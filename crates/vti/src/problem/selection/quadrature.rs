@@ -16,6 +16,7 @@ use crate::optimise::{Peak, climb, curvature};
 use crate::problem::{BatchError, Frame, FreeRows, Problem};
 use crate::space::ModelSpace;
 use crate::triangular::{cholesky, log_diagonal, lower_half, multiply_transposed, solve_transposed};
+use crate::workers::Workers;
 
 /// How far a quadrature may go.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,8 +104,8 @@ pub fn evidence_by_quadrature(
 
 /// The density of a model's free parameters.
 struct Field<'p> {
-    one: FreeRows<'p, Selection>,
-    rows: FreeRows<'p, Selection>,
+    one: FreeRows<'p>,
+    rows: FreeRows<'p>,
     dim: usize,
     /// Whether the spread of coefficients is proportional to the scale, whose logarithm comes first: with a g-prior and an
     /// unknown scale the posterior is a funnel, which becomes a tube when coefficients are measured in units of the scale.
@@ -130,7 +131,7 @@ impl<'p> Field<'p> {
     /// Value and gradient at one point.
     fn at(&mut self, point: &[f64], gradient: &mut [f64]) -> Result<f64, BatchError> {
         self.one.row(0).free[..point.len()].copy_from_slice(point);
-        self.one.evaluate()?;
+        self.one.evaluate(&Workers::SINGLE)?;
         self.one.gradient(0, gradient);
         Ok(self.one.log_density(0))
     }
@@ -147,7 +148,7 @@ impl<'p> Field<'p> {
         for (row, place) in places.iter().enumerate() {
             to.push(chart.write_point(place, lattice, self.funnel, self.rows.row(row).free));
         }
-        self.rows.evaluate()?;
+        self.rows.evaluate(&Workers::SINGLE)?;
         for (row, value) in to.iter_mut().enumerate() {
             *value += self.rows.log_density(row);
             if value.is_nan() {

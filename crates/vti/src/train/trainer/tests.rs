@@ -1,7 +1,7 @@
 //! The gradient of the loss of a batch, by central differences, for densities with factors.
 
 use super::*;
-use crate::engine::CpuEngine;
+use crate::device::Cpu;
 use crate::family::{FlowKind, Structure};
 use crate::problem::dag::simulate::{SimulationSettings, simulate};
 use crate::problem::dag::{Dag, DagSettings, Noise, Sem};
@@ -74,7 +74,7 @@ fn problem(noise: Noise, undefined: Undefined) -> Limited {
 }
 
 /// Draws a batch and drops what is not finite; how many rows that is.
-fn begin<P: Problem>(trainer: &mut Trainer<'_, P, CpuEngine<f64>>) -> usize {
+fn begin<P: Problem>(trainer: &mut Trainer<'_, P, Cpu<f64>>) -> usize {
     let draw = |purpose| Draw { seed: 3, purpose, step: 0 };
     trainer.family.draw_models(draw(Purpose::Models), &mut trainer.pass, trainer.settings.batch);
     trainer.pass.plan(&trainer.family, |_| false).unwrap();
@@ -86,8 +86,8 @@ fn begin<P: Problem>(trainer: &mut Trainer<'_, P, CpuEngine<f64>>) -> usize {
 }
 
 /// The mean of log h over the kept rows of the same batch with other φ.
-fn loss<P: Problem>(trainer: &mut Trainer<'_, P, CpuEngine<f64>>, parameters: &[f64]) -> f64 {
-    trainer.family.engine.write(parameters, &mut trainer.family.parameters);
+fn loss<P: Problem>(trainer: &mut Trainer<'_, P, Cpu<f64>>, parameters: &[f64]) -> f64 {
+    trainer.family.device.write(parameters, &mut trainer.family.parameters);
     trainer.pass.plan(&trainer.family, |_| false).unwrap();
     trainer.pass.forward(&trainer.family).unwrap();
     trainer.pass.density(&trainer.family).unwrap();
@@ -98,7 +98,7 @@ fn loss<P: Problem>(trainer: &mut Trainer<'_, P, CpuEngine<f64>>, parameters: &[
 
 #[test]
 fn gradients_of_the_loss_are_those_of_the_kept_rows() {
-    let engine = CpuEngine::<f64>::new(2).unwrap();
+    let device = Cpu::<f64>::new(2).unwrap();
     let flows =
         [FlowKind::Affine { layers: 2, blocks: 1, hidden: 16 }, FlowKind::Spline { layers: 2, blocks: 1, hidden: 16 }];
     let settings = TrainSettings { batch: 40, temper: TemperSettings::NONE, max_dropped: 0.9, ..Default::default() };
@@ -111,7 +111,7 @@ fn gradients_of_the_loss_are_those_of_the_kept_rows() {
         let problem = problem(noise, undefined);
         for (structure, flow) in [Structure::Blocks, Structure::Joint].into_iter().zip(flows.clone()) {
             let family = FamilySettings { structure, flow, ..FamilySettings::default() };
-            let mut trainer = Trainer::new(&problem, &engine, &family, &settings).unwrap();
+            let mut trainer = Trainer::new(&problem, &device, &family, &settings).unwrap();
             // Away from where networks start: there most gradients are 0.
             (0..20).for_each(|_| drop(trainer.step().unwrap()));
             let dropped = begin(&mut trainer);
@@ -119,8 +119,8 @@ fn gradients_of_the_loss_are_those_of_the_kept_rows() {
             trainer.find_gradient(false).unwrap();
             let mut parameters = vec![0.0; trainer.family.flow.parameter_count()];
             let mut gradient = parameters.clone();
-            engine.read(&trainer.family.parameters, &mut parameters);
-            engine.read(&trainer.gradient, &mut gradient);
+            device.read(&trainer.family.parameters, &mut parameters);
+            device.read(&trainer.gradient, &mut gradient);
             // Weights that no mask removes, and that matter.
             let places: Vec<usize> = (0..parameters.len()).filter(|&place| gradient[place] != 0.0).collect();
             let mut largest = 0.0;
@@ -146,10 +146,10 @@ fn gradients_of_the_loss_are_those_of_the_kept_rows() {
 
 #[test]
 fn scores_of_blocks_add_up_to_those_of_rows() {
-    let engine = CpuEngine::<f64>::new(2).unwrap();
+    let device = Cpu::<f64>::new(2).unwrap();
     let problem = problem(Noise::Unknown {}, |weight| weight > 0.3);
     let settings = TrainSettings { batch: 60, max_dropped: 0.9, ..Default::default() };
-    let mut trainer = Trainer::new(&problem, &engine, &FamilySettings::default(), &settings).unwrap();
+    let mut trainer = Trainer::new(&problem, &device, &FamilySettings::default(), &settings).unwrap();
     assert!(begin(&mut trainer) > 0);
     let Buffers { log_h, kept, keys, block_log_h, .. } = &trainer.batch;
     assert_eq!((keys.len(), block_log_h.len()), (180, 180));
@@ -162,7 +162,7 @@ fn scores_of_blocks_add_up_to_those_of_rows() {
 
 #[test]
 fn rows_that_are_dropped_do_not_spoil_a_run() {
-    let engine = CpuEngine::<f32>::new(2).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
     // A twentieth of all draws of the last node, whatever it is, so the answer is that of the whole problem.
     let scattered = |weight: f64| (1e4 * weight).rem_euclid(1.0) < 0.05;
     let (limited, whole) = (problem(Noise::Unknown {}, scattered), problem(Noise::Unknown {}, |_| false));
@@ -172,9 +172,9 @@ fn rows_that_are_dropped_do_not_spoil_a_run() {
             assert!(report.gradient_norm.is_finite() && report.elbo.is_finite());
             std::ops::ControlFlow::Continue(())
         };
-        let trainer = Trainer::new(problem, &engine, &FamilySettings::default(), &settings).unwrap();
+        let trainer = Trainer::new(problem, &device, &FamilySettings::default(), &settings).unwrap();
         let mut fit = trainer.run(&mut observer).unwrap();
-        (fit.dropped, fit.posterior.parent_scores().unwrap().probabilities(&engine).edges)
+        (fit.dropped, fit.posterior.parent_scores().unwrap().probabilities(&device).edges)
     };
     let ((dropped, found), (none, expected)) = (edges(&limited), edges(&whole));
     assert!(dropped > 0 && none == 0, "{dropped} {none}");

@@ -1,8 +1,8 @@
 //! The closed form against draws, its limit, and finite differences.
 
 use super::*;
-use crate::engine::cpu::simd::Instructions;
 use crate::random::{Purpose, Stream};
+use crate::simd::Instructions;
 
 /// Standard normal data of four nodes; independent normal parameters of a node with the others as parents.
 struct Case {

@@ -1,8 +1,8 @@
 //! Passes over all parameters.
 
-use super::simd::{Kernel, Vector};
-use super::team::{Chunks, for_each};
-use crate::engine::{AdamWStep, CpuEngine, Real};
+use crate::device::{AdamWStep, Cpu, UpdateRecord};
+use crate::simd::{Kernel, Real, Vector};
+use crate::workers::Chunks;
 
 /// Numbers per task.
 const CHUNK: usize = 1 << 14;
@@ -32,13 +32,14 @@ fn chunk<T>(slice: &[T], index: usize, len: usize) -> &[T] {
 }
 
 /// Euclidean norm.
-pub(super) fn norm<T: Real>(engine: &CpuEngine<T>, buffer: &[T]) -> f64 {
+pub(super) fn norm<T: Real>(device: &Cpu<T>, buffer: &[T]) -> f64 {
     // A fixed number of partial sums: their order of addition is the same for any number of threads.
     const PARTS: usize = 64;
     let mut parts = [0.0; PARTS];
     let len = buffer.len().div_ceil(PARTS).max(CHUNK);
-    for_each(engine.team_for(buffer.len()), Chunks::new(&mut parts, 1), buffer.len().div_ceil(len), |index, sum| {
-        sum[0] = engine.run(SquaredNorm(chunk(buffer, index, len)));
+    let workers = device.workers_for(buffer.len());
+    workers.for_each_part(Chunks::new(&mut parts, 1), buffer.len().div_ceil(len), |index, sum| {
+        sum[0] = device.run(SquaredNorm(chunk(buffer, index, len)));
     });
     parts.into_iter().sum::<f64>().sqrt()
 }
@@ -65,17 +66,17 @@ impl<T: Real> Kernel<T> for Combine<'_, T> {
 }
 
 /// `to = factor · from + keep · to`.
-pub(super) fn combine<T: Real>(engine: &CpuEngine<T>, factor: f64, from: &[T], keep: f64, to: &mut [T]) {
-    assert_eq!(from.len(), to.len(), "buffers of one length");
+pub(super) fn combine<T: Real>(device: &Cpu<T>, factor: f64, from: &[T], keep: f64, to: &mut [T]) {
     let (factor, keep) = (T::from_f64(factor), T::from_f64(keep));
-    let team = engine.team_for(4 * to.len());
-    for_each(team, Chunks::new(to, CHUNK), usize::MAX, |index, to| {
-        engine.run(Combine { factor, from: chunk(from, index, CHUNK), keep, to });
+    device.workers_for(4 * to.len()).for_each_part(Chunks::new(to, CHUNK), usize::MAX, |index, to| {
+        device.run(Combine { factor, from: chunk(from, index, CHUNK), keep, to });
     });
 }
 
 struct AdamW<'a, T> {
     step: &'a AdamWStep,
+    /// `1 − β₁ᵗ` and `1 − β₂ᵗ`.
+    bias: [f64; 2],
     /// What the gradient is multiplied with first.
     scale: f64,
     gradient: &'a [T],
@@ -90,7 +91,8 @@ impl<T: Real> Kernel<T> for AdamW<'_, T> {
     #[inline(always)]
     fn run<V: Vector<T>>(self) {
         let number = T::from_f64;
-        let AdamWStep { rate, beta1, beta2, epsilon, weight_decay, bias1, bias2, .. } = *self.step;
+        let AdamWStep { rate, beta1, beta2, epsilon, weight_decay, .. } = *self.step;
+        let [bias1, bias2] = self.bias;
         let (b1, b2, scale) = (number(beta1), number(beta2), number(self.scale));
         let (c1, c2) = (number(1.0 - beta1), number(1.0 - beta2));
         let keep = number(1.0 - rate * weight_decay);
@@ -107,25 +109,39 @@ impl<T: Real> Kernel<T> for AdamW<'_, T> {
     }
 }
 
+/// What the gradient is multiplied with, so that its norm is at most `clip_norm`; none if it is not to be followed.
+fn clipped<T: Real>(device: &Cpu<T>, gradient: &[T], clip_norm: f64, record: &mut UpdateRecord) -> Option<f64> {
+    let norm = norm(device, gradient);
+    let scale = if norm > clip_norm { clip_norm / norm } else { 1.0 };
+    record.observe(norm).then_some(scale)
+}
+
 pub(super) fn adamw<T: Real>(
-    engine: &CpuEngine<T>,
+    device: &Cpu<T>,
     step: &AdamWStep,
     gradient: &[T],
-    first: &mut [T],
-    second: &mut [T],
+    (first, second): (&mut [T], &mut [T]),
     parameters: &mut [T],
-) -> f64 {
-    let lengths = [gradient.len(), first.len(), second.len()];
-    assert_eq!(lengths, [parameters.len(); 3], "gradient, moments and parameters of one length");
-    let norm = norm(engine, gradient);
-    if !norm.is_finite() {
-        return norm;
-    }
-    let scale = if norm > step.clip_norm { step.clip_norm / norm } else { 1.0 };
-    let team = engine.team_for(4 * parameters.len());
+    record: &mut UpdateRecord,
+) {
+    let Some(scale) = clipped(device, gradient, step.clip_norm, record) else { return };
+    let bias = [step.beta1, step.beta2].map(|beta| record.bias_correction(beta));
     let moments = (Chunks::new(first, CHUNK), Chunks::new(second, CHUNK));
-    for_each(team, (Chunks::new(parameters, CHUNK), moments), usize::MAX, |index, (parameters, (first, second))| {
-        engine.run(AdamW { step, scale, gradient: chunk(gradient, index, CHUNK), first, second, parameters });
+    let parts = (Chunks::new(parameters, CHUNK), moments);
+    let workers = device.workers_for(4 * gradient.len());
+    workers.for_each_part(parts, usize::MAX, |index, (parameters, (first, second))| {
+        device.run(AdamW { step, bias, scale, gradient: chunk(gradient, index, CHUNK), first, second, parameters });
     });
-    norm
+}
+
+pub(super) fn descend<T: Real>(
+    device: &Cpu<T>,
+    (rate, clip_norm): (f64, f64),
+    gradient: &[T],
+    parameters: &mut [T],
+    record: &mut UpdateRecord,
+) {
+    if let Some(scale) = clipped(device, gradient, clip_norm, record) {
+        combine(device, -rate * scale, gradient, 1.0, parameters);
+    }
 }

@@ -15,13 +15,13 @@ use std::ops::Range;
 
 use super::memory::{CpuBuffer, CpuMatrix, CpuRows};
 use super::product::{BLOCK, Finish, FinishForward, Scalars, Vectors, strip};
-use super::simd::{Kernel, Vector};
-use super::{CpuEngine, TILE};
-use crate::engine::{Group, Linear, Part, Real, Residual, ResidualUnits};
+use super::{Cpu, TILE};
+use crate::device::{Group, Linear, Part, Residual, ResidualUnits};
+use crate::simd::{Kernel, Real, Vector};
 
 /// A part of a group, tile by tile on the caller's thread.
 pub(super) fn part<T: Real>(
-    engine: &CpuEngine<T>,
+    device: &Cpu<T>,
     net: &Residual<'_>,
     parameters: &CpuBuffer<T>,
     rows: &CpuRows,
@@ -34,7 +34,7 @@ pub(super) fn part<T: Real>(
         let dim = rows.tile_dim(tile);
         let (units, outputs) = (net.initial.outputs.units(dim), net.output.outputs.units(dim));
         let within = |range: &Range<usize>, end: usize| range.start..range.end.min(end);
-        engine.run(TilePart {
+        device.run(TilePart {
             net,
             parameters,
             group,

@@ -14,7 +14,8 @@
 
 use super::TILE;
 use super::transform::{Lanes, lanes, lanes_mut, scale_of};
-use crate::engine::{Real, Spline};
+use crate::device::Spline;
+use crate::simd::Real;
 
 const BINS: usize = Spline::MAX_BINS;
 

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::memory::{CpuBuffer, CpuMatrix, CpuRows};
 use super::product::{BLOCK, Finish, Scalars, Vectors, strip};
-use super::simd::{Kernel, SIDE, Vector};
-use super::team::{Chunks, for_each};
-use super::{CpuEngine, TILE};
-use crate::engine::{Linear, Real};
+use super::{Cpu, TILE};
+use crate::device::Linear;
+use crate::simd::{Kernel, Real, SIDE, Vector};
+use crate::workers::Chunks;
 
 /// `dW = dy xᵀ` and `db = Σ dy`, shared out by groups of outputs.
 pub(super) fn weight_gradient<T: Real>(
-    engine: &CpuEngine<T>,
+    device: &Cpu<T>,
     linear: &Linear,
     rows: &CpuRows,
     (input, gradient): (&CpuMatrix<T>, &CpuMatrix<T>),
@@ -27,7 +27,7 @@ pub(super) fn weight_gradient<T: Real>(
     let scratch_len = scratch.tile_len();
     let transpose = |tile: usize, to: &mut [T]| {
         let features = linear.inputs.units(rows.tile_dim(tile));
-        engine.run(Transpose { tile: input.tile(tile), features, panel, to });
+        device.run(Transpose { tile: input.tile(tile), features, panel, to });
     };
     let (weights, bias) = to[linear.weight..linear.bias + outputs].split_at_mut(outputs * inputs);
     let group = |first: usize, weights: &mut [T], bias: &mut [T], transposed: &[T]| {
@@ -40,7 +40,7 @@ pub(super) fn weight_gradient<T: Real>(
             };
             let tiles = seen(start);
             let stop = (start + 1..end).find(|&output| seen(output) != tiles).unwrap_or(end);
-            engine.run(WeightGradient {
+            device.run(WeightGradient {
                 linear,
                 outputs: start..stop,
                 tiles,
@@ -59,12 +59,12 @@ pub(super) fn weight_gradient<T: Real>(
         group(0, &mut [], bias, &[]);
         return;
     }
-    let team = engine.team_for(tiles * TILE * linear.stairs.nonzeros());
-    for_each(team, Chunks::new(&mut scratch.data, scratch_len), tiles, transpose);
+    let workers = device.workers_for(tiles * TILE * linear.stairs.nonzeros());
+    workers.for_each_part(Chunks::new(&mut scratch.data, scratch_len), tiles, transpose);
     let transposed = &*scratch.data;
-    let size = if team.is_some() { GROUP } else { outputs };
+    let size = if workers.threads() > 1 { GROUP } else { outputs };
     let groups = (Chunks::new(weights, size * inputs), Chunks::new(bias, size));
-    for_each(team, groups, usize::MAX, |index, (weights, bias)| group(index * size, weights, bias, transposed));
+    workers.for_each_part(groups, usize::MAX, |index, (weights, bias)| group(index * size, weights, bias, transposed));
 }
 
 /// Inputs per panel of xᵀ. Panels are stored one after another, so that reading one walks through memory without the long

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Activation, Engine, Linear, Output};
+use super::{Activation, Device, DeviceError, Linear, Output};
 
 /// The maps of a residual network:
 ///
@@ -53,7 +53,7 @@ pub struct Part<'a> {
 
 /// Neighbouring parts that are asked for one after another, because each needs inputs that follow from the one before.
 ///
-/// What units and inputs before the group contribute is known when it begins: an engine may sum that for the whole group at
+/// What units and inputs before the group contribute is known when it begins: a device may sum that for the whole group at
 /// once, which is one large product instead of many small ones, and add the rest part by part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
@@ -74,30 +74,30 @@ impl Group {
 
 impl Residual<'_> {
     /// A part, or everything, by one product per map.
-    pub(super) fn by_products<E: Engine + ?Sized>(
+    pub(super) fn by_products<D: Device + ?Sized>(
         &self,
-        engine: &E,
-        parameters: &E::Buffer,
-        rows: &E::Rows,
+        device: &D,
+        parameters: &D::Buffer,
+        rows: &D::Rows,
         part: &Part<'_>,
-        values: ResidualUnits<'_, E::Matrix>,
-    ) {
-        let product = |linear: &Linear, input: &E::Matrix, units: &Range<usize>, output: Output<'_, E::Matrix>| {
-            engine.product(linear, parameters, rows, input, units.clone(), output);
+        values: ResidualUnits<'_, D::Matrix>,
+    ) -> Result<(), DeviceError> {
+        let product = |linear: &Linear, input: &D::Matrix, units: &Range<usize>, output: Output<'_, D::Matrix>| {
+            device.product(linear, parameters, rows, input, units.clone(), output)
         };
         let (Part { units, outputs, .. }, accumulate) = (part, self.in_context);
         let ResidualUnits { input, hidden, activated, inner, output, .. } = values;
         if !units.is_empty() {
             let activation = Activation::and_relu_into(activated.first_mut());
-            product(self.initial, input, units, Output { to: hidden, accumulate, activation });
+            product(self.initial, input, units, Output { to: hidden, accumulate, activation })?;
             for (index, ([first, second], inner)) in self.blocks.iter().zip(inner).enumerate() {
                 let to_inner = Output { to: inner, accumulate, activation: Activation::Relu };
-                product(first, &activated[index], units, to_inner);
+                product(first, &activated[index], units, to_inner)?;
                 let activation = Activation::and_relu_into(activated.get_mut(index + 1));
-                product(second, inner, units, Output { to: hidden, accumulate: true, activation });
+                product(second, inner, units, Output { to: hidden, accumulate: true, activation })?;
             }
         }
         let to_output = Output { to: output, accumulate: false, activation: Activation::Identity };
-        product(self.output, hidden, outputs, to_output);
+        product(self.output, hidden, outputs, to_output)
     }
 }

@@ -1,13 +1,14 @@
-//! The engine's operations against slow, obvious implementations, for every instruction set and both precisions.
+//! The device's operations against slow, obvious implementations, for every instruction set and both precisions.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use vti::engine::cpu::simd::Instructions;
-use vti::engine::{
-    Activation, CpuEngine, Engine, Group, InputGradient, Linear, Output, Part, Placement, Reach, Real, Residual,
-    ResidualUnits, RowPlan, Staircase, Table, TableGradient,
+use vti::device::{
+    Activation, Cpu, Device, Group, InputGradient, Linear, Output, Part, Placement, Reach, Residual, ResidualUnits,
+    RowPlan, Staircase, Table, TableGradient,
 };
 use vti::random::{Purpose, Stream};
+use vti::simd::Instructions;
+use vti::simd::Real;
 
 /// A random masked map and random rows, all in double precision.
 struct Problem {
@@ -61,11 +62,11 @@ impl Problem {
         self.parameters[self.linear.weight() + output * self.linear.stairs().inputs() + input]
     }
 
-    fn rows<T: Real>(&self, engine: &CpuEngine<T>) -> <CpuEngine<T> as Engine>::Rows
+    fn rows<T: Real>(&self, device: &Cpu<T>) -> <Cpu<T> as Device>::Rows
     where
-        CpuEngine<T>: Engine<Real = T>,
+        Cpu<T>: Device<Real = T>,
     {
-        let mut rows = engine.rows(self.dims.len(), 8);
+        let mut rows = device.rows(self.dims.len(), 8).unwrap();
         let zeros = vec![0; self.dims.len()];
         let plan = RowPlan {
             order: &self.order,
@@ -76,7 +77,7 @@ impl Problem {
             starts: &[],
             needs_active: false,
         };
-        engine.set_rows(&mut rows, plan);
+        device.set_rows(&mut rows, plan).unwrap();
         rows
     }
 }
@@ -86,17 +87,17 @@ fn convert<T: Real>(values: &[f64]) -> Vec<T> {
 }
 
 fn load<T: Real>(
-    engine: &CpuEngine<T>,
-    rows: &<CpuEngine<T> as Engine>::Rows,
+    device: &Cpu<T>,
+    rows: &<Cpu<T> as Device>::Rows,
     values: &[f64],
     count: usize,
-) -> <CpuEngine<T> as Engine>::Matrix
+) -> <Cpu<T> as Device>::Matrix
 where
-    CpuEngine<T>: Engine<Real = T>,
+    Cpu<T>: Device<Real = T>,
 {
     let features = values.len() / count;
-    let mut matrix = engine.matrix(features, count);
-    engine.import(rows, &convert::<T>(values), Placement::Whole { stride: features, first: 0 }, &mut matrix);
+    let mut matrix = device.matrix(features, count).unwrap();
+    device.import(rows, &convert::<T>(values), Placement::Whole { stride: features, first: 0 }, &mut matrix).unwrap();
     matrix
 }
 
@@ -106,36 +107,36 @@ fn close<T: Real>(found: T, truth: f64, scale: f64) -> bool {
 
 fn products<T: Real>(problem: &Problem, instructions: Instructions)
 where
-    CpuEngine<T>: Engine<Real = T>,
+    Cpu<T>: Device<Real = T>,
 {
-    let engine = CpuEngine::<T>::single().with_instructions(instructions);
+    let device = Cpu::<T>::single().with_instructions(instructions);
     let (linear, count) = (&problem.linear, problem.dims.len());
     let (inputs, outputs) = (linear.stairs().inputs(), linear.stairs().outputs());
-    let rows = problem.rows(&engine);
-    let mut parameters = engine.buffer(problem.parameters.len());
-    engine.write(&convert::<T>(&problem.parameters), &mut parameters);
-    let (x, mut dy) = (load(&engine, &rows, &problem.x, count), load(&engine, &rows, &problem.dy, count));
+    let rows = problem.rows(&device);
+    let mut parameters = device.buffer(problem.parameters.len()).unwrap();
+    device.write(&convert::<T>(&problem.parameters), &mut parameters).unwrap();
+    let (x, mut dy) = (load(&device, &rows, &problem.x, count), load(&device, &rows, &problem.dy, count));
     // Gradients of units a row does not need are 0, as they are in a flow.
     let needed = |row: usize| linear.outputs().units(problem.dims[row]);
     let mut masked = problem.dy.clone();
     for row in 0..count {
         masked[row * outputs + needed(row)..(row + 1) * outputs].fill(0.0);
     }
-    engine.import(&rows, &convert::<T>(&masked), Placement::Whole { stride: outputs, first: 0 }, &mut dy);
+    device.import(&rows, &convert::<T>(&masked), Placement::Whole { stride: outputs, first: 0 }, &mut dy).unwrap();
 
     // y = relu(dy + W x + b), and the same unit by unit.
-    let mut whole = load(&engine, &rows, &problem.dy, count);
-    let mut copy = engine.matrix(outputs, count);
+    let mut whole = load(&device, &rows, &problem.dy, count);
+    let mut copy = device.matrix(outputs, count).unwrap();
     let output = Output { to: &mut whole, accumulate: true, activation: Activation::ReluInto(&mut copy) };
-    engine.product(linear, &parameters, &rows, &x, 0..outputs, output);
-    let mut parts = load(&engine, &rows, &problem.dy, count);
+    device.product(linear, &parameters, &rows, &x, 0..outputs, output).unwrap();
+    let mut parts = load(&device, &rows, &problem.dy, count);
     for unit in 0..outputs {
         let output = Output { to: &mut parts, accumulate: true, activation: Activation::Relu };
-        engine.product(linear, &parameters, &rows, &x, unit..unit + 1, output);
+        device.product(linear, &parameters, &rows, &x, unit..unit + 1, output).unwrap();
     }
     let read = |matrix: &_, features: usize| {
         let mut values = vec![T::ZERO; count * features];
-        engine.export(&rows, matrix, Placement::Whole { stride: features, first: 0 }, &mut values);
+        device.export(&rows, matrix, Placement::Whole { stride: features, first: 0 }, &mut values).unwrap();
         values
     };
     let (whole, copy, parts) = (read(&whole, outputs), read(&copy, outputs), read(&parts, outputs));
@@ -152,9 +153,9 @@ where
     }
 
     // dx = (1 + Wᵀ dy where x > 0).
-    let mut dx = load(&engine, &rows, &vec![1.0; count * inputs], count);
+    let mut dx = load(&device, &rows, &vec![1.0; count * inputs], count);
     let output = InputGradient { to: &mut dx, accumulate: true, residual: None, gate: Some(&x) };
-    engine.product_input_gradient(linear, &parameters, &rows, &dy, 0..inputs, output);
+    device.product_input_gradient(linear, &parameters, &rows, &dy, 0..inputs, output).unwrap();
     let dx = read(&dx, inputs);
     for row in 0..count {
         for input in 0..linear.inputs().units(problem.dims[row]) {
@@ -166,12 +167,12 @@ where
     }
 
     // dW, db. What was in the buffer before does not matter.
-    let mut gradient = engine.buffer(problem.parameters.len());
-    engine.write(&vec![T::from_f64(f64::NAN); problem.parameters.len()], &mut gradient);
-    let mut scratch = engine.matrix(engine.scratch_features(inputs), count);
-    engine.product_weight_gradient(linear, &rows, &x, &dy, &mut scratch, &mut gradient);
+    let mut gradient = device.buffer(problem.parameters.len()).unwrap();
+    device.write(&vec![T::from_f64(f64::NAN); problem.parameters.len()], &mut gradient).unwrap();
+    let mut scratch = device.matrix(device.scratch_features(inputs), count).unwrap();
+    device.product_weight_gradient(linear, &rows, &x, &dy, &mut scratch, &mut gradient).unwrap();
     let mut found = vec![T::ZERO; problem.parameters.len()];
-    engine.read(&gradient, &mut found);
+    device.read(&gradient, &mut found).unwrap();
     for output in 0..outputs {
         let present = || (0..count).filter(|&row| needed(row) > output);
         let truth: f64 = present().map(|row| masked[row * outputs + output]).sum();
@@ -199,45 +200,45 @@ fn products_agree_with_triple_loops() {
 
 /// Rows with contexts and active coordinates.
 fn lookup_rows(
-    engine: &CpuEngine<f64>,
+    device: &Cpu<f64>,
     contexts: &[u32],
     dims: &[u32],
     active: &[u32],
     starts: &[u32],
-) -> <CpuEngine<f64> as Engine>::Rows {
-    let mut rows = engine.rows(dims.len(), 4);
+) -> <Cpu<f64> as Device>::Rows {
+    let mut rows = device.rows(dims.len(), 4).unwrap();
     let mut order: Vec<u32> = (0..dims.len() as u32).collect();
     order.sort_by_key(|&row| std::cmp::Reverse(dims[row as usize]));
     let plan = RowPlan { order: &order, dims, contexts, slots: contexts, active, starts, needs_active: true };
-    engine.set_rows(&mut rows, plan);
+    device.set_rows(&mut rows, plan).unwrap();
     rows
 }
 
 #[test]
 fn gather_and_scatter_are_transposes() {
-    let engine = CpuEngine::<f64>::single();
+    let device = Cpu::<f64>::single();
     let mut stream = Stream::new(9, Purpose::Other(0), 0, 0);
     let (count, width, units) = (131, 70, 43);
     let contexts: Vec<u32> = (0..count).map(|_| stream.below(6) as u32).collect();
     let dims: Vec<u32> = (0..count).map(|_| stream.below(2) as u32).collect();
-    let rows = lookup_rows(&engine, &contexts, &dims, &vec![0; count], &(0..count as u32).collect::<Vec<_>>());
+    let rows = lookup_rows(&device, &contexts, &dims, &vec![0; count], &(0..count as u32).collect::<Vec<_>>());
     let table: Vec<f64> = (0..6 * width + 3).map(|_| stream.normal()).collect();
-    let mut buffer = engine.buffer(table.len());
-    engine.write(&table, &mut buffer);
+    let mut buffer = device.buffer(table.len()).unwrap();
+    device.write(&table, &mut buffer).unwrap();
     let reach = Reach::whole(1, units);
-    let mut found = engine.matrix(units, count);
-    engine.gather(Table::Parameters { buffer: &buffer, at: 3, width }, &reach, &rows, &mut found);
+    let mut found = device.matrix(units, count).unwrap();
+    device.gather(Table::Parameters { buffer: &buffer, at: 3, width }, &reach, &rows, &mut found).unwrap();
     let mut values = vec![0.0; count * units];
-    engine.export(&rows, &found, Placement::Whole { stride: units, first: 0 }, &mut values);
+    device.export(&rows, &found, Placement::Whole { stride: units, first: 0 }, &mut values).unwrap();
     // Rows without coordinates have no gradient, as in a flow.
     let weights: Vec<f64> = (0..count * units).map(|i| f64::from(dims[i / units]) * stream.normal()).collect();
-    let mut gradient = engine.buffer(table.len());
-    let mut loaded = engine.matrix(units, count);
-    engine.import(&rows, &weights, Placement::Whole { stride: units, first: 0 }, &mut loaded);
+    let mut gradient = device.buffer(table.len()).unwrap();
+    let mut loaded = device.matrix(units, count).unwrap();
+    device.import(&rows, &weights, Placement::Whole { stride: units, first: 0 }, &mut loaded).unwrap();
     let to = TableGradient::Parameters { buffer: &mut gradient, at: 3, contexts: 6, width };
-    engine.scatter(&loaded, &reach, &rows, to);
+    device.scatter(&loaded, &reach, &rows, to).unwrap();
     let mut scattered = vec![0.0; table.len()];
-    engine.read(&gradient, &mut scattered);
+    device.read(&gradient, &mut scattered).unwrap();
 
     let mut expected = vec![0.0; table.len()];
     for row in (0..count).filter(|&row| dims[row] == 1) {
@@ -249,18 +250,18 @@ fn gather_and_scatter_are_transposes() {
     }
     // The same through a computed table, one column per context.
     let identity: Vec<u32> = (0..6).collect();
-    let columns = lookup_rows(&engine, &identity, &[1; 6], &[0; 6], &identity);
-    let mut computed = engine.matrix(width, 6);
-    engine.import(&columns, &table[3..], Placement::Whole { stride: width, first: 0 }, &mut computed);
-    let mut again = engine.matrix(units, count);
-    engine.gather(Table::Computed(&computed), &reach, &rows, &mut again);
+    let columns = lookup_rows(&device, &identity, &[1; 6], &[0; 6], &identity);
+    let mut computed = device.matrix(width, 6).unwrap();
+    device.import(&columns, &table[3..], Placement::Whole { stride: width, first: 0 }, &mut computed).unwrap();
+    let mut again = device.matrix(units, count).unwrap();
+    device.gather(Table::Computed(&computed), &reach, &rows, &mut again).unwrap();
     let mut through_table = vec![0.0; count * units];
-    engine.export(&rows, &again, Placement::Whole { stride: units, first: 0 }, &mut through_table);
+    device.export(&rows, &again, Placement::Whole { stride: units, first: 0 }, &mut through_table).unwrap();
     assert_eq!(values, through_table);
-    let mut computed_gradient = engine.matrix(width, 6);
-    engine.scatter(&loaded, &reach, &rows, TableGradient::Computed(&mut computed_gradient));
+    let mut computed_gradient = device.matrix(width, 6).unwrap();
+    device.scatter(&loaded, &reach, &rows, TableGradient::Computed(&mut computed_gradient)).unwrap();
     let mut through_table = vec![0.0; 6 * width];
-    engine.export(&columns, &computed_gradient, Placement::Whole { stride: width, first: 0 }, &mut through_table);
+    device.export(&columns, &computed_gradient, Placement::Whole { stride: width, first: 0 }, &mut through_table).unwrap();
     for place in 0..6 * width {
         assert!((through_table[place] - expected[3 + place]).abs() < 1e-12);
         assert!((scattered[3 + place] - expected[3 + place]).abs() < 1e-12);
@@ -269,7 +270,7 @@ fn gather_and_scatter_are_transposes() {
 
 #[test]
 fn reversal_is_its_own_inverse_and_leaves_inactive_coordinates() {
-    let engine = CpuEngine::<f64>::single();
+    let device = Cpu::<f64>::single();
     let dims: Vec<u32> = (0..70).map(|row| row % 5).collect();
     let zeros = vec![0; 70];
     let starts: Vec<u32> = dims
@@ -280,15 +281,15 @@ fn reversal_is_its_own_inverse_and_leaves_inactive_coordinates() {
         })
         .collect();
     let active: Vec<u32> = dims.iter().flat_map(|&dim| 0..dim).collect();
-    let rows = lookup_rows(&engine, &zeros, &dims, &active, &starts);
+    let rows = lookup_rows(&device, &zeros, &dims, &active, &starts);
     let values: Vec<f64> = (0..70 * 4).map(f64::from).collect();
-    let (mut x, mut y, mut back) = (engine.matrix(4, 70), engine.matrix(4, 70), engine.matrix(4, 70));
-    engine.import(&rows, &values, Placement::LeftAligned { stride: 4 }, &mut x);
-    engine.reverse(&rows, &x, &mut y);
-    engine.reverse(&rows, &y, &mut back);
+    let (mut x, mut y, mut back) = (device.matrix(4, 70).unwrap(), device.matrix(4, 70).unwrap(), device.matrix(4, 70).unwrap());
+    device.import(&rows, &values, Placement::LeftAligned { stride: 4 }, &mut x).unwrap();
+    device.reverse(&rows, &x, &mut y).unwrap();
+    device.reverse(&rows, &y, &mut back).unwrap();
     let read = |matrix: &_| {
         let mut found = vec![-1.0; values.len()];
-        engine.export(&rows, matrix, Placement::LeftAligned { stride: 4 }, &mut found);
+        device.export(&rows, matrix, Placement::LeftAligned { stride: 4 }, &mut found).unwrap();
         found
     };
     let (reversed, back) = (read(&y), read(&back));
@@ -356,19 +357,19 @@ fn residual<T: Real>(
     per_group: Option<usize>,
 ) -> Vec<u64>
 where
-    CpuEngine<T>: Engine<Real = T>,
+    Cpu<T>: Device<Real = T>,
 {
-    let engine = CpuEngine::<T>::single().with_instructions(instructions);
+    let device = Cpu::<T>::single().with_instructions(instructions);
     let (count, variables) = (dims.len(), network.inputs.len() - 1);
     let last = |ends: &[u32]| ends[variables] as usize;
     let (inputs, units, outputs) = (last(&network.inputs), last(&network.units), last(&network.outputs));
     let (order, zeros): (Vec<u32>, _) = ((0..count as u32).collect(), vec![0; count]);
     let plan =
         RowPlan { order: &order, dims, contexts: &zeros, slots: &zeros, active: &[], starts: &[], needs_active: false };
-    let mut rows = engine.rows(count, variables);
-    engine.set_rows(&mut rows, plan);
-    let mut parameters = engine.buffer(network.parameters.len());
-    engine.write(&convert::<T>(&network.parameters), &mut parameters);
+    let mut rows = device.rows(count, variables).unwrap();
+    device.set_rows(&mut rows, plan).unwrap();
+    let mut parameters = device.buffer(network.parameters.len()).unwrap();
+    device.write(&convert::<T>(&network.parameters), &mut parameters).unwrap();
     let mut stream = Stream::new(seed, Purpose::Other(3), 0, 0);
     let in_context = seed.is_multiple_of(2);
     let x: Vec<f64> = (0..count * inputs).map(|_| stream.normal()).collect();
@@ -377,10 +378,10 @@ where
         (0..count * units).map(|_| if known { stream.normal() } else { f64::NAN }).collect()
     };
     let blocks = 0..network.blocks.len();
-    let mut hidden = load(&engine, &rows, &start(in_context), count);
-    let mut inner: Vec<_> = blocks.clone().map(|_| load(&engine, &rows, &start(in_context), count)).collect();
-    let mut activated: Vec<_> = blocks.map(|_| load(&engine, &rows, &start(false), count)).collect();
-    let mut output = engine.matrix(outputs, count);
+    let mut hidden = load(&device, &rows, &start(in_context), count);
+    let mut inner: Vec<_> = blocks.clone().map(|_| load(&device, &rows, &start(in_context), count)).collect();
+    let mut activated: Vec<_> = blocks.map(|_| load(&device, &rows, &start(false), count)).collect();
+    let mut output = device.matrix(outputs, count).unwrap();
     let range = |ends: &[u32], from: usize, to: usize| ends[from] as usize..ends[to] as usize;
     let group = |variable: usize, size: usize| {
         let (from, to) = (variable / size * size, variables.min((variable / size + 1) * size));
@@ -389,7 +390,7 @@ where
     };
     let groups: Vec<_> = per_group.iter().flat_map(|&size| (0..variables).map(move |v| group(v, size))).collect();
     let most = groups.iter().map(|group| group.sums(network.blocks.len())).max();
-    let mut sums = engine.matrix(most.unwrap_or(0), count);
+    let mut sums = device.matrix(most.unwrap_or(0), count).unwrap();
     let net = Residual { initial: &network.initial, blocks: &network.blocks, output: &network.output, in_context };
     let whole = [Part { units: 0..units, outputs: 0..outputs, group: None }];
     let part = |(variable, group)| Part {
@@ -403,13 +404,13 @@ where
         let known = if part.group.is_some() { network.inputs[variable] as usize } else { inputs };
         let x: Vec<f64> = x.iter().enumerate().map(|(i, &x)| if i % inputs < known { x } else { f64::NAN }).collect();
         let (hidden, output) = (&mut hidden, &mut output);
-        let input = &load(&engine, &rows, &x, count);
+        let input = &load(&device, &rows, &x, count);
         let (activated, inner, sums) = (&mut activated[..], &mut inner[..], &mut sums);
         let values = ResidualUnits { input, hidden, activated, inner, output, sums };
-        engine.residual(&net, &parameters, &rows, part, values);
+        device.residual(&net, &parameters, &rows, part, values).unwrap();
     }
     let mut found = vec![T::ZERO; count * outputs];
-    engine.export(&rows, &output, Placement::Whole { stride: outputs, first: 0 }, &mut found);
+    device.export(&rows, &output, Placement::Whole { stride: outputs, first: 0 }, &mut found).unwrap();
     let needed = found.chunks(outputs).zip(dims).flat_map(|(row, &dim)| &row[..network.outputs[dim as usize] as usize]);
     needed.map(|y| y.to_f64().to_bits()).collect()
 }

@@ -1,11 +1,11 @@
-//! A second engine, plain and slow, on which flows run unchanged: what an engine must do is all in its trait.
+//! A second device, plain and slow, on which flows run unchanged: what an device must do is all in its trait.
 //!
 //! Matrices are lists of rows, every row computes exactly what it needs, and the derivatives of transforms are numeric.
 
 use std::ops::Range;
 
-use vti::engine::{
-    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Placement, Reach, RowPlan, Symbols, Table,
+use vti::device::{
+    Activation, AdamWStep, Choice, Device, InputGradient, Linear, Output, Placement, Reach, RowPlan, Symbols, Table,
     TableGradient, Transform,
 };
 use vti::flow::{ContextShape, Passes};
@@ -73,7 +73,7 @@ fn bisect(f: impl Fn(f64) -> f64, value: f64) -> f64 {
     0.5 * (low + high)
 }
 
-impl Engine for Plain {
+impl Device for Plain {
     type Real = f64;
     type Buffer = Vec<f64>;
     type Matrix = Matrix;
@@ -402,42 +402,42 @@ impl Engine for Plain {
     }
 }
 
-/// θ, log-determinants, gradients and recovered z of a flow on any engine.
-fn everything<E: Engine<Real = f64>>(engine: &E, setup: &Setup<f64>) -> [Vec<f64>; 6] {
+/// θ, log-determinants, gradients and recovered z of a flow on any device.
+fn everything<D: Device<Real = f64>>(device: &D, setup: &Setup<f64>) -> [Vec<f64>; 6] {
     let (flow, rows) = (&setup.flow, setup.batch.rows());
     let z = setup.left_align(&setup.z);
-    let mut parameters = engine.buffer(setup.parameters.len());
-    engine.write(&setup.parameters, &mut parameters);
-    let mut work = flow.workspace(engine, rows, Passes::TrainingWithScores);
-    work.set_batch(engine, &setup.batch).unwrap();
-    work.write_z(engine, &z).unwrap();
-    flow.forward(engine, &parameters, &mut work).unwrap();
+    let mut parameters = device.buffer(setup.parameters.len());
+    device.write(&setup.parameters, &mut parameters);
+    let mut work = flow.workspace(device, rows, Passes::TrainingWithScores);
+    work.set_batch(device, &setup.batch).unwrap();
+    work.write_z(device, &z).unwrap();
+    flow.forward(device, &parameters, &mut work).unwrap();
     let (mut theta, mut log_det) = (vec![0.0; z.len()], vec![0.0; rows]);
-    work.read_theta(engine, &mut theta, &mut log_det).unwrap();
+    work.read_theta(device, &mut theta, &mut log_det).unwrap();
     let mut score = vec![0.0; z.len()];
-    flow.score(engine, &parameters, &mut work, &mut score).unwrap();
-    work.write_gradients(engine, &theta, &vec![-1.0; rows]).unwrap();
-    let mut gradient = engine.buffer(setup.parameters.len());
-    flow.backward(engine, &parameters, &mut work, &mut gradient).unwrap();
+    flow.score(device, &parameters, &mut work, &mut score).unwrap();
+    work.write_gradients(device, &theta, &vec![-1.0; rows]).unwrap();
+    let mut gradient = device.buffer(setup.parameters.len());
+    flow.backward(device, &parameters, &mut work, &mut gradient).unwrap();
     let mut found = vec![0.0; setup.parameters.len()];
-    engine.read(&gradient, &mut found);
+    device.read(&gradient, &mut found);
     let mut features = vec![0.0; setup.features.len()];
-    work.read_feature_gradient(engine, &mut features).unwrap();
-    let mut evaluation = flow.workspace(engine, rows, Passes::Evaluation);
-    evaluation.set_batch(engine, &setup.batch).unwrap();
-    evaluation.write_theta(engine, &theta).unwrap();
-    flow.inverse(engine, &parameters, &mut evaluation).unwrap();
+    work.read_feature_gradient(device, &mut features).unwrap();
+    let mut evaluation = flow.workspace(device, rows, Passes::Evaluation);
+    evaluation.set_batch(device, &setup.batch).unwrap();
+    evaluation.write_theta(device, &theta).unwrap();
+    flow.inverse(device, &parameters, &mut evaluation).unwrap();
     let mut back = vec![0.0; z.len()];
-    evaluation.read_z(engine, &mut back, &mut vec![0.0; rows]).unwrap();
+    evaluation.read_z(device, &mut back, &mut vec![0.0; rows]).unwrap();
     [theta, log_det, found, features, back, score]
 }
 
 #[test]
-fn flows_run_unchanged_on_another_engine() {
+fn flows_run_unchanged_on_another_device() {
     let wanted = |context: ContextShape| context != ContextShape::Symbols(1);
     for case in table().iter().filter(|case| case.shape.max_dim == 5 && wanted(case.shape.context)) {
         let setup = Setup::<f64>::new(case, 20, 41);
-        let (fast, plain) = (everything(&setup.engine, &setup), everything(&Plain, &setup));
+        let (fast, plain) = (everything(&setup.device, &setup), everything(&Plain, &setup));
         for (what, (fast, plain)) in
             ["θ", "log-det", "dφ", "d features", "z", "score"].iter().zip(fast.iter().zip(&plain))
         {

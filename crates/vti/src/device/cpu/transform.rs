@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::TILE;
 use super::memory::active_rows;
-use super::simd::{Kernel, Vector};
 use super::spline::{self, SplineTile};
-use crate::engine::{Real, Scale, Spline, Transform};
+use crate::device::{Scale, Spline, Transform};
+use crate::simd::{Kernel, Real, Vector};
 
 /// The most parameters a transform has.
 const MAX_PARAMETERS: usize = 3 * Spline::MAX_BINS + 1;
@@ -108,7 +108,7 @@ impl<T: Real> Kernel<T> for Gradient<'_, T> {
     }
 }
 
-/// Carries a score through [`Forward`], see `Engine::transform_score`.
+/// Carries a score through [`Forward`], see `Device::transform_score`.
 pub(super) struct Score<'a, T> {
     pub transform: &'a Transform,
     pub dims: &'a [u32; TILE],

@@ -1,7 +1,7 @@
-//! When models may be judged.
+//! The warm-up of φ: when models may be judged.
 //!
 //! While φ is far from settled, the bound of a model says how fast its parameters are learned, not how probable it is. A q(m)
-//! that follows it gives models up that it will never train again. So q(m) is held until the bound under it has stopped
+//! that follows it gives models up that it will never train again. So q(m) stays as it is until the bound under it has stopped
 //! rising fast, or until there is no more time to wait; a run that could not wait long enough says so.
 
 use super::plateau::{Plateau, Window};
@@ -9,17 +9,17 @@ use super::settings::{InformationSettings, TrainSettings};
 use crate::state::{State, StateError};
 
 /// Nats per window that are fast, unless two standard errors are more.
-const FAST: f64 = 0.1;
+const FAST_GAIN: f64 = 0.1;
 
 /// Windows of a run.
-const WINDOWS: u64 = 50;
+const WINDOWS_PER_RUN: u64 = 50;
 
 /// The fewest steps of a window.
-const FEWEST: u64 = 10;
+const MIN_WINDOW: u64 = 10;
 
-/// Whether q(m) is still held.
+/// The warm-up of φ, during which q(m) stays as it is.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hold {
+pub(super) struct WarmUp {
     plateau: Plateau,
     last: Option<Window>,
     /// The step at which models began to be judged.
@@ -28,26 +28,26 @@ pub(super) struct Hold {
     unsettled: Option<f64>,
 }
 
-impl Hold {
+impl WarmUp {
     /// Takes another step's bound.
     pub(super) fn observe(&mut self, step: u64, settings: &TrainSettings, elbo: f64) {
         if self.ended.is_some() {
             return;
         }
-        let InformationSettings::Share { hold, most, .. } = settings.information else {
+        let InformationSettings::Share { warm_up, max_warm_up, .. } = settings.information else {
             self.ended = Some(0);
             return;
         };
         let steps = settings.steps;
         // The bounds of a tempered flow say nothing about models.
-        let hold = if hold > 0.0 { hold.max(settings.temper.share) } else { hold };
-        let window = self.plateau.observe(elbo, (steps / WINDOWS).max(FEWEST));
+        let warm_up = if warm_up > 0.0 { warm_up.max(settings.temper.share) } else { warm_up };
+        let window = self.plateau.observe(elbo, (steps / WINDOWS_PER_RUN).max(MIN_WINDOW));
         self.last = window.or(self.last);
         let passed = |share: f64| step as f64 >= share * steps as f64;
-        let is_fast = |window: &Window| window.gain.is_nan() || window.gain > FAST.max(2.0 * window.error);
+        let is_fast = |window: &Window| window.gain.is_nan() || window.gain > FAST_GAIN.max(2.0 * window.error);
         let fast = self.last.filter(is_fast).map(|window| window.gain);
         let slow = self.last.is_some() && fast.is_none();
-        if passed(hold) && (slow || hold == 0.0) || passed(most.max(hold)) {
+        if passed(warm_up) && (slow || warm_up == 0.0) || passed(max_warm_up.max(warm_up)) {
             self.ended = Some(step);
             // A run so short that it has no two windows knows nothing.
             self.unsettled = fast;
@@ -82,13 +82,13 @@ impl Hold {
         let mut state = self.plateau.state();
         let ended = self.ended.map_or(f64::NAN, |step| step as f64);
         let last = self.last.map_or([f64::NAN; 2], |window| [window.gain, window.error]);
-        state.put("hold", &[ended, self.unsettled.unwrap_or(f64::NEG_INFINITY), last[0], last[1]]);
+        state.put("warm_up", &[ended, self.unsettled.unwrap_or(f64::NEG_INFINITY), last[0], last[1]]);
         state
     }
 
     pub(super) fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
         self.plateau.restore(state)?;
-        let numbers = state.take::<f64>("hold", 4)?;
+        let numbers = state.take::<f64>("warm_up", 4)?;
         self.ended = (!numbers[0].is_nan()).then_some(numbers[0] as u64);
         self.unsettled = (numbers[1] != f64::NEG_INFINITY).then_some(numbers[1]);
         let window = Window { gain: numbers[2], error: numbers[3] };
@@ -104,11 +104,11 @@ mod tests {
 
     /// At which step of a thousand models are judged, and whether there is a warning.
     fn judged(temper: TemperSettings, bound: impl Fn(f64) -> f64) -> (Option<u64>, bool) {
-        let information = InformationSettings::Share { hold: 0.2, most: 0.5, fall: 0.2 };
+        let information = InformationSettings::Share { warm_up: 0.2, max_warm_up: 0.5, fall: 0.2 };
         let settings = TrainSettings { steps: 1000, information, temper, ..TrainSettings::default() };
-        let mut hold = Hold::default();
-        (1..=1000).for_each(|step| hold.observe(step, &settings, bound(step as f64)));
-        (hold.ended, hold.warning().is_some())
+        let mut warm_up = WarmUp::default();
+        (1..=1000).for_each(|step| warm_up.observe(step, &settings, bound(step as f64)));
+        (warm_up.ended, warm_up.warning().is_some())
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The univariate bijections τ_ρ, described; the engines compute them.
+//! The univariate bijections τ_ρ, described; the devices compute them.
 
 /// A positive number from an unconstrained one: `minimum + softplus(raw + offset)`, with the offset for which raw 0
 /// gives exactly 1.
@@ -42,7 +42,7 @@ impl Default for Spline {
 }
 
 impl Spline {
-    /// The most bins an engine's stack holds.
+    /// The most bins an device's stack holds.
     pub const MAX_BINS: usize = 32;
 }
 

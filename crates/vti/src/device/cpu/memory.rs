@@ -1,7 +1,8 @@
-//! Memory of the CPU engine.
+//! Memory of the CPU device.
 
 use super::TILE;
-use crate::engine::{Real, RowPlan};
+use crate::device::RowPlan;
+use crate::simd::Real;
 
 /// Numbers that start on a cache line.
 #[derive(Debug)]

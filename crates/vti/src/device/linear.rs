@@ -3,7 +3,7 @@
 /// For each row dimension `D`, how many leading units a row with `D` active coordinates needs.
 ///
 /// ```
-/// use vti::engine::Reach;
+/// use vti::device::Reach;
 /// let reach = Reach::new(vec![0, 2, 4]);
 /// assert_eq!(reach.units(1), 2);
 /// assert_eq!(reach.all(), 4);
@@ -39,7 +39,7 @@ impl Reach {
 /// shrink from one output to the next.
 ///
 /// ```
-/// use vti::engine::Staircase;
+/// use vti::device::Staircase;
 /// let stairs = Staircase::new(vec![0, 2, 2, 3], 3);
 /// assert_eq!(stairs.prefix(1), 2);
 /// assert_eq!(stairs.first(2), 3); // only the last output reads input 2

@@ -11,7 +11,7 @@ use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use super::cpu::simd::{Quad, Vector};
+use super::{Quad, Vector};
 
 mod sealed {
     /// Kernels rely on what the two implementations of [`super::Real`] promise; there are no others.
@@ -20,7 +20,7 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// A floating-point number the engines compute with: `f32` or `f64`.
+/// A floating-point number the devices compute with: `f32` or `f64`.
 pub trait Real:
     sealed::Sealed
     + Copy

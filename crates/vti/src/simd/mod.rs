@@ -3,9 +3,11 @@
 //! Element-wise passes are plain loops that the compiler vectorises; only the matrix product is written with explicit
 //! registers, because its speed depends on which values stay in them.
 
-use crate::engine::Real;
+mod real;
 
-/// The instruction sets the kernels are compiled for; the best one present is found once, when an engine is made.
+pub use real::Real;
+
+/// The instruction sets the kernels are compiled for; the best one present is found once, when a device is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instructions {
     /// 512-bit vectors with fused multiply-add.

@@ -1,71 +1,98 @@
-//! The operations of the CPU engine.
+//! The operations of the CPU device.
 
 use std::ops::Range;
 
 use super::memory::{CpuBuffer, CpuMatrix, CpuRows};
-use super::team::{Chunks, for_each};
-use super::{CpuEngine, TILE, lookup, optimiser, product, residual, transform, weights, words};
-use crate::engine::{
-    Activation, AdamWStep, Choice, Engine, InputGradient, Linear, Output, Part, Placement, Reach, Real, Residual,
-    ResidualUnits, RowPlan, Symbols, Table, TableGradient, Transform,
+use super::{Cpu, TILE, lookup, optimiser, product, residual, transform, weights, words};
+use crate::device::{
+    Activation, AdamWStep, Choice, Device, DeviceError, InputGradient, Linear, Output, Part, Placement, Reach,
+    Residual, ResidualUnits, RowPlan, Symbols, Table, TableGradient, Transform, UpdateRecord,
 };
+use crate::simd::Real;
+use crate::workers::{Chunks, Workers};
 
 /// One implementation for each precision, rather than one that is generic: the kernels behind it are then compiled with this
 /// crate, once, and not again with every program that uses it.
-macro_rules! engine {
+macro_rules! device {
     ($module:ident, $real:ty) => {
         mod $module {
             use super::*;
 
             type T = $real;
 
-            impl Engine for CpuEngine<T> {
+            impl Device for Cpu<T> {
                 type Real = T;
                 type Buffer = CpuBuffer<T>;
                 type Matrix = CpuMatrix<T>;
                 type Rows = CpuRows;
+                type Record = UpdateRecord;
 
-                fn buffer(&self, len: usize) -> CpuBuffer<T> {
-                    CpuBuffer::zeros(len)
+                fn workers(&self) -> &Workers {
+                    &self.workers
                 }
 
-                fn write(&self, from: &[T], to: &mut CpuBuffer<T>) {
+                fn buffer(&self, len: usize) -> Result<CpuBuffer<T>, DeviceError> {
+                    Ok(CpuBuffer::zeros(len))
+                }
+
+                fn write(&self, from: &[T], to: &mut CpuBuffer<T>) -> Result<(), DeviceError> {
+                    DeviceError::check_len("what is copied", from.len(), to.len())?;
                     to.copy_from_slice(from);
+                    Ok(())
                 }
 
-                fn read(&self, from: &CpuBuffer<T>, to: &mut [T]) {
+                fn read(&self, from: &CpuBuffer<T>, to: &mut [T]) -> Result<(), DeviceError> {
+                    DeviceError::check_len("what is copied", from.len(), to.len())?;
                     to.copy_from_slice(from);
+                    Ok(())
                 }
 
-                fn matrix(&self, features: usize, rows: usize) -> CpuMatrix<T> {
-                    CpuMatrix::zeros(features, rows)
+                fn matrix(&self, features: usize, rows: usize) -> Result<CpuMatrix<T>, DeviceError> {
+                    Ok(CpuMatrix::zeros(features, rows))
                 }
 
-                fn rows(&self, capacity: usize, max_dim: usize) -> CpuRows {
-                    CpuRows::new(capacity, max_dim)
+                fn rows(&self, capacity: usize, max_dim: usize) -> Result<CpuRows, DeviceError> {
+                    Ok(CpuRows::new(capacity, max_dim))
                 }
 
-                fn set_rows(&self, rows: &mut CpuRows, plan: RowPlan<'_>) {
+                fn set_rows(&self, rows: &mut CpuRows, plan: RowPlan<'_>) -> Result<(), DeviceError> {
                     rows.set(plan);
+                    Ok(())
                 }
 
-                fn import(&self, rows: &CpuRows, from: &[T], at: Placement<'_>, to: &mut CpuMatrix<T>) {
+                fn import(
+                    &self,
+                    rows: &CpuRows,
+                    from: &[T],
+                    at: Placement<'_>,
+                    to: &mut CpuMatrix<T>,
+                ) -> Result<(), DeviceError> {
                     self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| {
                         lookup::import(rows, tile, from, at, to)
                     });
+                    Ok(())
                 }
 
-                fn export(&self, rows: &CpuRows, from: &CpuMatrix<T>, at: Placement<'_>, to: &mut [T]) {
+                fn export(
+                    &self,
+                    rows: &CpuRows,
+                    from: &CpuMatrix<T>,
+                    at: Placement<'_>,
+                    to: &mut [T],
+                ) -> Result<(), DeviceError> {
                     lookup::export(rows, from, at, to);
+                    Ok(())
                 }
 
-                fn clear(&self, matrix: &mut CpuMatrix<T>) {
+                fn clear(&self, matrix: &mut CpuMatrix<T>) -> Result<(), DeviceError> {
                     matrix.data.fill(T::ZERO);
+                    Ok(())
                 }
 
-                fn copy(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+                fn copy(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) -> Result<(), DeviceError> {
                     let len = rows.tiles() * from.features * TILE;
                     to.data[..len].copy_from_slice(&from.data[..len]);
+                    Ok(())
                 }
 
                 fn product(
@@ -76,7 +103,7 @@ macro_rules! engine {
                     input: &CpuMatrix<T>,
                     units: Range<usize>,
                     output: Output<'_, CpuMatrix<T>>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let Output { to, accumulate, activation } = output;
                     let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.outputs().max(1);
                     let relu = matches!(activation, Activation::Relu);
@@ -96,6 +123,7 @@ macro_rules! engine {
                         }),
                         _ => self.each_tile(rows, to, cost, |tile, to| tile_product(tile, to, None)),
                     }
+                    Ok(())
                 }
 
                 fn residual(
@@ -105,14 +133,15 @@ macro_rules! engine {
                     rows: &CpuRows,
                     part: &Part<'_>,
                     values: ResidualUnits<'_, CpuMatrix<T>>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     // Several tiles are shared out among the threads product by product.
                     match part.group {
-                        Some(group) if rows.tiles() == 1 || self.team.is_none() => {
+                        Some(group) if rows.tiles() == 1 || self.workers.threads() == 1 => {
                             residual::part(self, net, parameters, rows, (part, group), values);
                         }
-                        _ => net.by_products(self, parameters, rows, part, values),
+                        _ => net.by_products(self, parameters, rows, part, values)?,
                     }
+                    Ok(())
                 }
 
                 fn product_input_gradient(
@@ -123,7 +152,7 @@ macro_rules! engine {
                     gradient: &CpuMatrix<T>,
                     units: Range<usize>,
                     output: InputGradient<'_, CpuMatrix<T>>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let InputGradient { to, accumulate, residual, gate } = output;
                     let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.inputs().max(1);
                     self.each_tile(rows, to, cost, |tile, to| {
@@ -140,6 +169,7 @@ macro_rules! engine {
                             gate: gate.map(|gate| gate.tile(tile)),
                         });
                     });
+                    Ok(())
                 }
 
                 fn product_weight_gradient(
@@ -150,23 +180,31 @@ macro_rules! engine {
                     gradient: &CpuMatrix<T>,
                     scratch: &mut CpuMatrix<T>,
                     to: &mut CpuBuffer<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     weights::weight_gradient(self, linear, rows, (input, gradient), scratch, to);
+                    Ok(())
                 }
 
-                fn gate(&self, rows: &CpuRows, by: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+                fn gate(&self, rows: &CpuRows, by: &CpuMatrix<T>, to: &mut CpuMatrix<T>) -> Result<(), DeviceError> {
                     self.each_tile(rows, to, TILE * by.features, |tile, to| {
                         for (to, &by) in to.iter_mut().zip(by.tile(tile)) {
                             *to = if by > T::ZERO { *to } else { T::ZERO };
                         }
                     });
+                    Ok(())
                 }
 
                 fn scratch_features(&self, inputs: usize) -> usize {
                     weights::padded(inputs)
                 }
 
-                fn gather(&self, table: Table<'_, Self>, reach: &Reach, rows: &CpuRows, to: &mut CpuMatrix<T>) {
+                fn gather(
+                    &self,
+                    table: Table<'_, Self>,
+                    reach: &Reach,
+                    rows: &CpuRows,
+                    to: &mut CpuMatrix<T>,
+                ) -> Result<(), DeviceError> {
                     self.each_tile(rows, to, TILE * reach.all(), |tile, to| {
                         let units = reach.units(rows.tile_dim(tile));
                         match &table {
@@ -183,9 +221,16 @@ macro_rules! engine {
                             Table::Computed(table) => lookup::gather_computed(table, units, rows, tile, to),
                         }
                     });
+                    Ok(())
                 }
 
-                fn scatter(&self, from: &CpuMatrix<T>, reach: &Reach, rows: &CpuRows, table: TableGradient<'_, Self>) {
+                fn scatter(
+                    &self,
+                    from: &CpuMatrix<T>,
+                    reach: &Reach,
+                    rows: &CpuRows,
+                    table: TableGradient<'_, Self>,
+                ) -> Result<(), DeviceError> {
                     match table {
                         TableGradient::Parameters { buffer, at, contexts, width } => {
                             self.run(lookup::Scatter {
@@ -198,6 +243,7 @@ macro_rules! engine {
                         }
                         TableGradient::Computed(table) => lookup::scatter_computed(from, reach, rows, table),
                     }
+                    Ok(())
                 }
 
                 fn gather_coordinates(
@@ -207,10 +253,11 @@ macro_rules! engine {
                     rows: &CpuRows,
                     reversed: bool,
                     to: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| {
                         lookup::gather_coordinates(table, k, rows, reversed, tile, to);
                     });
+                    Ok(())
                 }
 
                 fn scatter_coordinates(
@@ -220,14 +267,21 @@ macro_rules! engine {
                     rows: &CpuRows,
                     reversed: bool,
                     table: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     lookup::scatter_coordinates(from, k, rows, reversed, table);
+                    Ok(())
                 }
 
-                fn reverse(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) {
+                fn reverse(
+                    &self,
+                    rows: &CpuRows,
+                    from: &CpuMatrix<T>,
+                    to: &mut CpuMatrix<T>,
+                ) -> Result<(), DeviceError> {
                     self.each_tile(rows, to, 4 * TILE * from.features, |tile, to| {
                         self.run(lookup::Reverse { dims: rows.tile_dims(tile), from: from.tile(tile), to });
                     });
+                    Ok(())
                 }
 
                 fn transform(
@@ -238,7 +292,7 @@ macro_rules! engine {
                     x: &CpuMatrix<T>,
                     y: &mut CpuMatrix<T>,
                     log_det: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let cost = 16 * TILE * rho.features;
                     self.each_tile_pair(rows, (y, log_det), cost, |tile, y, log_det| {
                         let dims = rows.tile_dims(tile);
@@ -251,6 +305,7 @@ macro_rules! engine {
                             log_det,
                         });
                     });
+                    Ok(())
                 }
 
                 fn transform_gradient(
@@ -261,7 +316,7 @@ macro_rules! engine {
                     x: &CpuMatrix<T>,
                     log_det_gradient: &CpuMatrix<T>,
                     gradient: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let cost = 16 * TILE * rho.features;
                     self.each_tile_pair(rows, (rho, gradient), cost, |tile, rho, gradient| {
                         let dims = rows.tile_dims(tile);
@@ -275,6 +330,7 @@ macro_rules! engine {
                             gradient,
                         });
                     });
+                    Ok(())
                 }
 
                 fn transform_inverse(
@@ -286,7 +342,7 @@ macro_rules! engine {
                     y: &CpuMatrix<T>,
                     x: &mut CpuMatrix<T>,
                     log_det: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let cost = 16 * TILE * transform.parameters() * coordinates.len();
                     self.each_tile_pair(rows, (x, log_det), cost, |tile, x, log_det| {
                         let dims = rows.tile_dims(tile);
@@ -294,6 +350,7 @@ macro_rules! engine {
                         let (rho, y) = (rho.tile(tile), y.tile(tile));
                         self.run(transform::Inverse { transform, dims, coordinates, rho, y, x, log_det });
                     });
+                    Ok(())
                 }
 
                 fn transform_score(
@@ -306,7 +363,7 @@ macro_rules! engine {
                     later: &CpuMatrix<T>,
                     score: &mut CpuMatrix<T>,
                     rho_gradient: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let cost = 32 * TILE * transform.parameters() * coordinates.len();
                     self.each_tile_pair(rows, (score, rho_gradient), cost, |tile, score, rho_gradient| {
                         let dims = rows.tile_dims(tile);
@@ -314,6 +371,7 @@ macro_rules! engine {
                         let (rho, x, later) = (rho.tile(tile), x.tile(tile), later.tile(tile));
                         self.run(transform::Score { transform, dims, coordinates, rho, x, later, score, rho_gradient });
                     });
+                    Ok(())
                 }
 
                 fn broadcast(
@@ -323,7 +381,7 @@ macro_rules! engine {
                     k: usize,
                     rows: &CpuRows,
                     to: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let values = &parameters[at..at + k];
                     self.each_tile(rows, to, TILE * to.features, |tile, to| {
                         let features = rows.tile_dim(tile) as usize * k;
@@ -331,6 +389,7 @@ macro_rules! engine {
                             row.fill(values[feature % k]);
                         }
                     });
+                    Ok(())
                 }
 
                 fn broadcast_gradient(
@@ -340,7 +399,7 @@ macro_rules! engine {
                     k: usize,
                     rows: &CpuRows,
                     to: &mut CpuBuffer<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let sums = &mut to[at..at + k];
                     sums.fill(T::ZERO);
                     for tile in 0..rows.tiles() {
@@ -349,20 +408,22 @@ macro_rules! engine {
                             sums[feature % k] += row.iter().copied().sum::<T>();
                         }
                     }
+                    Ok(())
                 }
 
-                fn choose(&self, rows: &CpuRows, choice: Choice<'_, CpuMatrix<T>>) {
+                fn choose(&self, rows: &CpuRows, choice: Choice<'_, CpuMatrix<T>>) -> Result<(), DeviceError> {
                     let Choice { variable, outputs, logits, uniforms, words, entry, inputs, log_prob } = choice;
                     let lens = (words.tile_len(), inputs.tile_len(), log_prob.tile_len());
                     let (words, inputs) = (Chunks::new(&mut words.data, lens.0), Chunks::new(&mut inputs.data, lens.1));
                     let parts = (words, (inputs, Chunks::new(&mut log_prob.data, lens.2)));
-                    let team = self.team_for(rows.tiles() * 32 * TILE * outputs.len());
-                    for_each(team, parts, rows.tiles(), |tile, (words, (inputs, log_prob))| {
+                    let workers = self.workers_for(rows.tiles() * 32 * TILE * outputs.len());
+                    workers.for_each_part(parts, rows.tiles(), |tile, (words, (inputs, log_prob))| {
                         let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
                         let uniforms = &uniforms.tile(tile)[variable * TILE..][..TILE];
                         let words = &mut words[variable * TILE..][..TILE];
                         self.run(words::Choose { logits, uniforms, words, entry: &entry, inputs, log_prob });
                     });
+                    Ok(())
                 }
 
                 fn symbol_log_prob(
@@ -371,13 +432,14 @@ macro_rules! engine {
                     symbols: Symbols<'_, CpuMatrix<T>>,
                     logits: &CpuMatrix<T>,
                     log_prob: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let Symbols { variable, outputs, words } = symbols;
                     self.each_tile(rows, log_prob, 32 * TILE * outputs.len(), |tile, log_prob| {
                         let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
                         let words = &words.tile(tile)[variable * TILE..][..TILE];
                         self.run(words::LogProb { logits, words, log_prob });
                     });
+                    Ok(())
                 }
 
                 fn symbol_gradient(
@@ -386,13 +448,14 @@ macro_rules! engine {
                     symbols: Symbols<'_, CpuMatrix<T>>,
                     weights: &CpuMatrix<T>,
                     logits: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let Symbols { variable, outputs, words } = symbols;
                     self.each_tile(rows, logits, 32 * TILE * outputs.len(), |tile, logits| {
                         let logits = &mut logits[outputs.start * TILE..outputs.end * TILE];
                         let words = &words.tile(tile)[variable * TILE..][..TILE];
                         self.run(words::Gradient { logits, words, weights: weights.tile(tile) });
                     });
+                    Ok(())
                 }
 
                 fn add_features(
@@ -401,7 +464,7 @@ macro_rules! engine {
                     features: Range<usize>,
                     from: &CpuMatrix<T>,
                     to: &mut CpuMatrix<T>,
-                ) {
+                ) -> Result<(), DeviceError> {
                     let run = features.start * TILE..features.end * TILE;
                     self.each_tile(rows, to, TILE * features.len(), |tile, to| {
                         to[run.clone()]
@@ -409,14 +472,37 @@ macro_rules! engine {
                             .zip(&from.tile(tile)[run.clone()])
                             .for_each(|(to, &from)| *to += from);
                     });
+                    Ok(())
                 }
 
-                fn combine(&self, factor: f64, from: &CpuBuffer<T>, keep: f64, to: &mut CpuBuffer<T>) {
+                fn combine(
+                    &self,
+                    factor: f64,
+                    from: &CpuBuffer<T>,
+                    keep: f64,
+                    to: &mut CpuBuffer<T>,
+                ) -> Result<(), DeviceError> {
+                    DeviceError::check_len("the buffer that is added", from.len(), to.len())?;
                     optimiser::combine(self, factor, from, keep, to);
+                    Ok(())
                 }
 
-                fn norm(&self, buffer: &CpuBuffer<T>) -> f64 {
-                    optimiser::norm(self, buffer)
+                fn record(&self) -> Result<UpdateRecord, DeviceError> {
+                    Ok(UpdateRecord::default())
+                }
+
+                fn read_record(&self, record: &UpdateRecord) -> Result<UpdateRecord, DeviceError> {
+                    Ok(*record)
+                }
+
+                fn write_record(&self, from: &UpdateRecord, to: &mut UpdateRecord) -> Result<(), DeviceError> {
+                    *to = *from;
+                    Ok(())
+                }
+
+                fn norm(&self, buffer: &CpuBuffer<T>, record: &mut UpdateRecord) -> Result<(), DeviceError> {
+                    record.norm = optimiser::norm(self, buffer);
+                    Ok(())
                 }
 
                 fn len(&self, buffer: &CpuBuffer<T>) -> usize {
@@ -429,24 +515,38 @@ macro_rules! engine {
                     gradient: &CpuBuffer<T>,
                     (first, second): (&mut CpuBuffer<T>, &mut CpuBuffer<T>),
                     parameters: &mut CpuBuffer<T>,
-                ) -> f64 {
-                    optimiser::adamw(self, step, gradient, first, second, parameters)
+                    record: &mut UpdateRecord,
+                ) -> Result<(), DeviceError> {
+                    let lengths =
+                        [("the gradient", gradient.len()), ("a moment", first.len()), ("a moment", second.len())];
+                    lengths
+                        .into_iter()
+                        .try_for_each(|(what, found)| DeviceError::check_len(what, found, parameters.len()))?;
+                    optimiser::adamw(self, step, gradient, (first, second), parameters, record);
+                    Ok(())
                 }
 
-                fn for_each_lane<L: Send>(&self, lanes: &mut [L], work: impl Fn(usize, &mut L) + Sync + Send) {
-                    for_each(self.team.as_deref(), Chunks::new(lanes, 1), usize::MAX, |index, lane| {
-                        work(index, &mut lane[0])
-                    });
+                fn descend(
+                    &self,
+                    rate: f64,
+                    clip_norm: f64,
+                    gradient: &CpuBuffer<T>,
+                    parameters: &mut CpuBuffer<T>,
+                    record: &mut UpdateRecord,
+                ) -> Result<(), DeviceError> {
+                    DeviceError::check_len("the gradient", gradient.len(), parameters.len())?;
+                    optimiser::descend(self, (rate, clip_norm), gradient, parameters, record);
+                    Ok(())
                 }
 
-                fn lane_rows(&self, rows: usize, parameters: usize) -> usize {
-                    // Every lane has gradients of its own. Running whole passes side by side spares a synchronisation per operation
-                    // and keeps a lane's rows in its core's caches; lanes of fewer rows would read the weights too often, and the
+                fn shard_rows(&self, rows: usize, parameters: usize) -> usize {
+                    // Every shard has gradients of its own. Running whole passes side by side spares a synchronisation per operation
+                    // and keeps a shard's rows in its core's caches; shards of fewer rows would read the weights too often, and the
                     // gradients of large networks would cost too much memory.
-                    const LANE: usize = 8 * TILE;
-                    const LANES: usize = 16;
+                    const ROWS: usize = 8 * TILE;
+                    const SHARDS: usize = 16;
                     const SMALL: usize = 1 << 22;
-                    let share = rows.div_ceil(LANES).next_multiple_of(TILE).max(LANE);
+                    let share = rows.div_ceil(SHARDS).next_multiple_of(TILE).max(ROWS);
                     if parameters <= SMALL { rows.min(share) } else { rows }
                 }
 
@@ -454,7 +554,7 @@ macro_rules! engine {
                     TILE
                 }
 
-                fn independent_lane_rows(&self, rows: usize) -> usize {
+                fn independent_shard_rows(&self, rows: usize) -> usize {
                     rows.min(TILE)
                 }
             }
@@ -462,5 +562,5 @@ macro_rules! engine {
     };
 }
 
-engine!(single_precision, f32);
-engine!(double_precision, f64);
+device!(single_precision, f32);
+device!(double_precision, f64);

@@ -4,9 +4,9 @@
 //! logit ∓∞), which makes its probability exactly 0 in every formula below.
 
 use super::TILE;
-use super::simd::{Kernel, Vector};
 use super::transform::{Lanes, lanes, lanes_mut};
-use crate::engine::{Entry, Real};
+use crate::device::Entry;
+use crate::simd::{Kernel, Real, Vector};
 
 /// `exp(logit − top)`, exactly 0 for −∞, where the vectorised exponential is merely tiny.
 #[inline(always)]

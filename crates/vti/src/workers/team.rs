@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long an idle thread looks for work before it sleeps.
-const PATIENCE: Duration = Duration::from_micros(300);
+pub(super) const PATIENCE: Duration = Duration::from_micros(300);
 
 /// The caller's thread and its helpers.
 #[derive(Debug)]
@@ -219,110 +219,9 @@ impl Shared {
     }
 }
 
-/// Memory that tasks share out by index without overlap.
-///
-/// # Safety
-///
-/// Parts of different indices must not overlap, so that each may be given to a thread of its own.
-#[allow(unsafe_code)]
-pub(super) unsafe trait Parts: Sync {
-    /// What one task gets.
-    type Part;
-    /// How many parts there are.
-    fn count(&self) -> usize;
-    /// Part `index`.
-    ///
-    /// # Safety
-    ///
-    /// `index` is below `count()`, and no part is alive twice at the same time.
-    unsafe fn part(&self, index: usize) -> Self::Part;
-}
-
-/// A slice cut into chunks of equal length, the last one shorter if need be.
-pub(super) struct Chunks<'a, T> {
-    at: *mut T,
-    len: usize,
-    chunk: usize,
-    life: std::marker::PhantomData<&'a mut [T]>,
-}
-
-impl<'a, T> Chunks<'a, T> {
-    pub(super) fn new(slice: &'a mut [T], chunk: usize) -> Self {
-        Self { at: slice.as_mut_ptr(), len: slice.len(), chunk: chunk.max(1), life: std::marker::PhantomData }
-    }
-}
-
-// SAFETY: a `Chunks` is an exclusive borrow; threads reach disjoint chunks of it.
-#[allow(unsafe_code)]
-unsafe impl<T: Send> Sync for Chunks<'_, T> {}
-
-// SAFETY: chunks `index · chunk ..` of different indices do not overlap.
-#[allow(unsafe_code)]
-unsafe impl<'a, T: Send> Parts for Chunks<'a, T> {
-    type Part = &'a mut [T];
-
-    fn count(&self) -> usize {
-        self.len.div_ceil(self.chunk)
-    }
-
-    unsafe fn part(&self, index: usize) -> &'a mut [T] {
-        let start = index * self.chunk;
-        let len = self.chunk.min(self.len - start);
-        // SAFETY: the range lies in the slice that is borrowed for `'a`, and the caller takes each index once at a time.
-        unsafe { std::slice::from_raw_parts_mut(self.at.add(start), len) }
-    }
-}
-
-// SAFETY: both halves are shared out without overlap.
-#[allow(unsafe_code)]
-unsafe impl<A: Parts, B: Parts> Parts for (A, B) {
-    type Part = (A::Part, B::Part);
-
-    fn count(&self) -> usize {
-        self.0.count().min(self.1.count())
-    }
-
-    unsafe fn part(&self, index: usize) -> Self::Part {
-        // SAFETY: passed on from the caller.
-        unsafe { (self.0.part(index), self.1.part(index)) }
-    }
-}
-
-/// Calls `work(index, part)` for the first `count` parts: by the team, or by the caller alone where there is none.
-// By value: parts are borrowed exclusively for as long as the call takes, and not after.
-#[allow(unsafe_code, clippy::needless_pass_by_value)]
-pub(super) fn for_each<P: Parts>(team: Option<&Team>, parts: P, count: usize, work: impl Fn(usize, P::Part) + Sync) {
-    let count = count.min(parts.count());
-    // SAFETY: every index below `count` is visited once.
-    let task = |index: usize| work(index, unsafe { parts.part(index) });
-    match team {
-        Some(team) if count > 1 => team.run(count, &task),
-        _ => (0..count).for_each(task),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_task_runs_once_also_when_nested() {
-        let team = Team::new(3).expect("threads");
-        for round in 0..2_000 {
-            let (outer, inner) = (1 + round % 7, 1 + round % 5);
-            let mut sums = vec![0usize; outer * inner];
-            for_each(Some(&team), Chunks::new(&mut sums, inner), usize::MAX, |index, row| {
-                for_each(Some(&team), Chunks::new(row, 1), usize::MAX, |column, cell| {
-                    cell[0] += 1 + index * inner + column;
-                });
-            });
-            assert!(sums.iter().enumerate().all(|(place, &sum)| sum == place + 1));
-            if round % 500 == 0 {
-                // Long enough for the helpers to fall asleep.
-                std::thread::sleep(4 * PATIENCE);
-            }
-        }
-    }
 
     #[test]
     fn more_nested_regions_than_places_still_finish() {

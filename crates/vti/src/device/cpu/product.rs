@@ -15,8 +15,8 @@
 use std::ops::Range;
 
 use super::TILE;
-use super::simd::{Kernel, Vector};
-use crate::engine::{Linear, Real};
+use crate::device::Linear;
+use crate::simd::{Kernel, Real, Vector};
 
 /// Rows of the register block: with 4 vectors abreast this fills 24 of 32 registers (with 2 abreast, 12 of 16).
 pub(super) const BLOCK: usize = 6;

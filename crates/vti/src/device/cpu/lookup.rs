@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::TILE;
 use super::memory::{CpuMatrix, CpuRows, active_rows};
-use super::simd::{Kernel, SIDE, Vector};
-use crate::engine::{Placement, Reach, Real};
+use crate::device::{Placement, Reach};
+use crate::simd::{Kernel, Real, SIDE, Vector};
 
 /// The run of features that [`Placement::Whole`] names in a matrix of `features`.
 fn whole(first: usize, stride: usize, features: usize) -> Range<usize> {
