@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use vti::baseline::{Pseudo, RjmcmcSettings, rjmcmc};
 use vti::check::{CheckSettings, check};
 use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
 use vti::problem::selection::{
-    CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise, Table,
-    Term, enumerate,
+    CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, RegressionData, Selection, SelectionSettings,
+    Standardise, Term, enumerate,
 };
+use vti::rjmcmc::{Pseudo, RjmcmcSettings, rjmcmc};
 use vti::train::{Silent, TrainSettings, Trainer};
 
 use super::{Figures, peak_memory};
@@ -58,7 +58,7 @@ pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> 
 }
 
 /// A table whose evidences are known in closed form, with the g-prior.
-fn conjugate(report: &mut Report, device: &Cpu<f32>, case: &str, table: &Table, seeds: u64) -> Result<()> {
+fn conjugate(report: &mut Report, device: &Cpu<f32>, case: &str, table: &RegressionData, seeds: u64) -> Result<()> {
     let selection = Selection::new(table, Standardise::Full, &SelectionSettings::default())?;
     let exact = enumerate(&selection, device, &EnumerationLimits::default())?.inclusion;
     let (mut q, mut corrected, mut khat, mut seconds) = (vec![], vec![], vec![], vec![]);
@@ -218,7 +218,7 @@ fn growth(report: &mut Report, device: &Cpu<f32>) -> Result<()> {
         let mut last = simulated.table.terms[size].clone();
         last.always = false;
         terms.push(last);
-        let table = Table { terms, ..simulated.table.clone() };
+        let table = RegressionData { terms, ..simulated.table.clone() };
         let selection = Selection::new(&table, Standardise::Full, &SelectionSettings::default())?;
         let hidden = 128;
         let family = FamilySettings { flow: FlowKind::Affine { layers: 4, blocks: 2, hidden }, ..Default::default() };
@@ -240,7 +240,7 @@ fn growth(report: &mut Report, device: &Cpu<f32>) -> Result<()> {
 }
 
 /// A table of numbers from its text.
-fn table(text: &str, response: &str) -> Result<Table> {
+fn table(text: &str, response: &str) -> Result<RegressionData> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().context("an empty table")?.split(',').collect();
     let rows: Vec<Vec<f64>> = lines
@@ -256,5 +256,5 @@ fn table(text: &str, response: &str) -> Result<Table> {
         values: column(other),
         always: false,
     };
-    Ok(Table { response_name: response.into(), response: column(place), terms: others.map(term).collect() })
+    Ok(RegressionData { response_name: response.into(), response: column(place), terms: others.map(term).collect() })
 }

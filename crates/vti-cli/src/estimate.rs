@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vti::device::Device;
-use vti::family::{FamilySettings, FrameSettings, Structure};
+use vti::family::{FamilySettings, PreconditionerSettings, Structure};
 use vti::models::ModelsSettings;
 use vti::problem::Problem;
 use vti::space::ModelSpace;
@@ -62,7 +62,7 @@ impl Estimate {
 }
 
 /// Bytes, by the sizes of what takes most: parameters with their gradients and moments, activations of a batch, tables with
-/// an entry for each model, the data, draws of the check, frames of models.
+/// an entry for each model, the data, draws of the check, preconditioners of models.
 fn memory<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, D>) -> f64 {
     let space = session.problem().space();
     let word = space.arities().len() as f64 * 2.0;
@@ -88,15 +88,21 @@ fn memory<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q:
     // Draws in learned and in measured parameters.
     let draws = session.config.check.draws as f64 * (dim * 8.0 * 6.0 + 100.0 + word);
     let program = 6e6;
-    program + parameters + activations + tables + session.question.data_bytes() + draws + frames(session, trainer)
+    program
+        + parameters
+        + activations
+        + tables
+        + session.question.data_bytes()
+        + draws
+        + preconditioners(session, trainer)
 }
 
-/// Numbers of models' frames that a family keeps at most, besides those of a batch.
+/// Numbers of models' preconditioners that a family keeps at most, besides those of a batch.
 const FRAME_NUMBERS: f64 = (1 << 24) as f64;
 
-/// Bytes of the frames of models met, or of blocks with their keys: a location and a triangle for each.
-fn frames<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, D>) -> f64 {
-    if trainer.family().settings().frame == FrameSettings::Unit {
+/// Bytes of the preconditioners of models met, or of blocks with their keys: a location and a triangle for each.
+fn preconditioners<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, D>) -> f64 {
+    if trainer.family().settings().preconditioner == PreconditionerSettings::Unit {
         return 0.0;
     }
     let TrainSettings { batch, steps, .. } = trainer.settings();

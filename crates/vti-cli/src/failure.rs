@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use vti::baseline::RjmcmcError;
 use vti::check::CheckError;
 use vti::optimise::SettingError;
 use vti::posterior::LoadError;
 use vti::problem::dag::DagError;
 use vti::problem::selection::{ExactError, SelectionError};
+use vti::rjmcmc::RjmcmcError;
 use vti::train::TrainError;
 
 use crate::config::ConfigError;

@@ -21,7 +21,6 @@
 //! The mathematics is that of "Variational Transdimensional Inference" (Davies, Mackinlay, Oliveira and Sisson); names
 //! follow its symbols, and comments name the equation or section.
 
-pub mod baseline;
 pub mod check;
 pub mod device;
 pub mod family;
@@ -33,6 +32,7 @@ pub mod optimise;
 pub mod posterior;
 pub mod problem;
 pub mod random;
+pub mod rjmcmc;
 pub mod simd;
 pub mod space;
 pub mod state;

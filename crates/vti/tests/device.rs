@@ -3,8 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use vti::device::{
-    Activation, Cpu, Device, Group, InputGradient, Linear, Output, Part, Placement, Reach, Residual, ResidualUnits,
-    RowPlan, Staircase, Table, TableGradient,
+    Activation, ContextTable, ContextTableGradient, Cpu, Device, Group, InputGradient, Linear, Output, Part, Placement,
+    Reach, Residual, ResidualUnits, RowPlan, Staircase,
 };
 use vti::random::{Purpose, Stream};
 use vti::simd::Instructions;
@@ -227,7 +227,7 @@ fn gather_and_scatter_are_transposes() {
     device.write(&table, &mut buffer).unwrap();
     let reach = Reach::whole(1, units);
     let mut found = device.matrix(units, count).unwrap();
-    device.gather(Table::Parameters { buffer: &buffer, at: 3, width }, &reach, &rows, &mut found).unwrap();
+    device.gather(ContextTable::Parameters { buffer: &buffer, at: 3, width }, &reach, &rows, &mut found).unwrap();
     let mut values = vec![0.0; count * units];
     device.export(&rows, &found, Placement::Whole { stride: units, first: 0 }, &mut values).unwrap();
     // Rows without coordinates have no gradient, as in a flow.
@@ -235,7 +235,7 @@ fn gather_and_scatter_are_transposes() {
     let mut gradient = device.buffer(table.len()).unwrap();
     let mut loaded = device.matrix(units, count).unwrap();
     device.import(&rows, &weights, Placement::Whole { stride: units, first: 0 }, &mut loaded).unwrap();
-    let to = TableGradient::Parameters { buffer: &mut gradient, at: 3, contexts: 6, width };
+    let to = ContextTableGradient::Parameters { buffer: &mut gradient, at: 3, contexts: 6, width };
     device.scatter(&loaded, &reach, &rows, to).unwrap();
     let mut scattered = vec![0.0; table.len()];
     device.read(&gradient, &mut scattered).unwrap();
@@ -254,14 +254,16 @@ fn gather_and_scatter_are_transposes() {
     let mut computed = device.matrix(width, 6).unwrap();
     device.import(&columns, &table[3..], Placement::Whole { stride: width, first: 0 }, &mut computed).unwrap();
     let mut again = device.matrix(units, count).unwrap();
-    device.gather(Table::Computed(&computed), &reach, &rows, &mut again).unwrap();
+    device.gather(ContextTable::Computed(&computed), &reach, &rows, &mut again).unwrap();
     let mut through_table = vec![0.0; count * units];
     device.export(&rows, &again, Placement::Whole { stride: units, first: 0 }, &mut through_table).unwrap();
     assert_eq!(values, through_table);
     let mut computed_gradient = device.matrix(width, 6).unwrap();
-    device.scatter(&loaded, &reach, &rows, TableGradient::Computed(&mut computed_gradient)).unwrap();
+    device.scatter(&loaded, &reach, &rows, ContextTableGradient::Computed(&mut computed_gradient)).unwrap();
     let mut through_table = vec![0.0; 6 * width];
-    device.export(&columns, &computed_gradient, Placement::Whole { stride: width, first: 0 }, &mut through_table).unwrap();
+    device
+        .export(&columns, &computed_gradient, Placement::Whole { stride: width, first: 0 }, &mut through_table)
+        .unwrap();
     for place in 0..6 * width {
         assert!((through_table[place] - expected[3 + place]).abs() < 1e-12);
         assert!((scattered[3 + place] - expected[3 + place]).abs() < 1e-12);
@@ -283,7 +285,8 @@ fn reversal_is_its_own_inverse_and_leaves_inactive_coordinates() {
     let active: Vec<u32> = dims.iter().flat_map(|&dim| 0..dim).collect();
     let rows = lookup_rows(&device, &zeros, &dims, &active, &starts);
     let values: Vec<f64> = (0..70 * 4).map(f64::from).collect();
-    let (mut x, mut y, mut back) = (device.matrix(4, 70).unwrap(), device.matrix(4, 70).unwrap(), device.matrix(4, 70).unwrap());
+    let (mut x, mut y, mut back) =
+        (device.matrix(4, 70).unwrap(), device.matrix(4, 70).unwrap(), device.matrix(4, 70).unwrap());
     device.import(&rows, &values, Placement::LeftAligned { stride: 4 }, &mut x).unwrap();
     device.reverse(&rows, &x, &mut y).unwrap();
     device.reverse(&rows, &y, &mut back).unwrap();

@@ -10,8 +10,8 @@ use vti::family::{Family, FamilySettings};
 use vti::posterior::{Point, Posterior};
 use vti::problem::Problem;
 use vti::problem::selection::{
-    CoefficientPrior, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise, Table, TableError, Term,
-    log_evidences,
+    CoefficientPrior, Likelihood, ModelPrior, RegressionData, Selection, SelectionSettings, Standardise, TableError,
+    Term, log_evidences,
 };
 use vti::random::{Purpose, Stream};
 
@@ -23,7 +23,7 @@ fn term(name: &str, values: Vec<f64>) -> Term {
 }
 
 /// Random covariates, one of them a group of two columns, one always in; the response suits the likelihood.
-fn random_table(rows: usize, likelihood: &Likelihood) -> Table {
+fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
     let mut stream = Stream::new(5, Purpose::Other(0), 0, 0);
     let mut normals = |n: usize| (0..n).map(|_| stream.normal()).collect::<Vec<f64>>();
     let (a, b, c, d) = (normals(rows), normals(rows), normals(2 * rows), normals(rows));
@@ -40,7 +40,7 @@ fn random_table(rows: usize, likelihood: &Likelihood) -> Table {
         .collect();
     let group = Term { name: "c".into(), columns: vec!["c1".into(), "c2".into()], values: c, always: false };
     let always = Term { always: true, ..term("d", d) };
-    Table { response_name: "y".into(), response, terms: vec![term("a", a), always, term("b", b), group] }
+    RegressionData { response_name: "y".into(), response, terms: vec![term("a", a), always, term("b", b), group] }
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn gray_codes_visit_every_model_once_and_agree_with_a_direct_solution() {
     terms.push(Term { name: "g".into(), columns: vec!["g1".into(), "g2".into()], values, always: false });
     terms[4].always = true;
     let response = (0..rows).map(|i| terms[0].values[i] - terms[2].values[i] + stream.normal()).collect();
-    let table = Table { response_name: "y".into(), response, terms };
+    let table = RegressionData { response_name: "y".into(), response, terms };
     let prior = CoefficientPrior::Normal { scale: 1.5 };
     let settings = SelectionSettings {
         likelihood: Likelihood::Gaussian { sigma: Some(1.1) },
@@ -201,7 +201,7 @@ fn model_priors_are_distributions() {
 
 #[test]
 fn tables_that_say_nothing_are_refused_by_name() {
-    let refused = |change: &dyn Fn(&mut Table)| {
+    let refused = |change: &dyn Fn(&mut RegressionData)| {
         let mut table = hald();
         change(&mut table);
         Selection::new(&table, Standardise::Full, &SelectionSettings::default()).unwrap_err().to_string()
@@ -281,7 +281,7 @@ fn frames_lie_where_posteriors_do() {
             // scale altogether varies by hundreds.
             let worst = spread.iter().copied().fold(0.0, f64::max);
             assert!(worst < 4.0, "{likelihood:?} {prior:?}: {worst}");
-            // Back through constraint and frame.
+            // Back through constraint and preconditioner.
             let points: Vec<Point> =
                 (0..64).map(|row| Point { model: draws.model(row), theta: draws.theta(row).to_vec() }).collect();
             for (row, log_q) in posterior.log_q(&points).unwrap().into_iter().enumerate() {
@@ -317,7 +317,7 @@ fn a_response_far_from_zero_costs_no_digits() {
                     assert!((near - far).abs() < 1e-5, "{likelihood:?} {shift}: {near} {far}");
                 }
             }
-            let (near, far) = (near.frame(&[1, 0, 1]).unwrap(), far.frame(&[1, 0, 1]).unwrap());
+            let (near, far) = (near.preconditioner(&[1, 0, 1]).unwrap(), far.preconditioner(&[1, 0, 1]).unwrap());
             assert!((near.log_jacobian() - far.log_jacobian()).abs() < 1e-5, "{likelihood:?} {shift}");
             let intercept = usize::from(likelihood.has_scale());
             let (mut a, mut b) = (vec![1.0; near.dim()], vec![1.0; near.dim()]);

@@ -121,7 +121,8 @@ fn evaluate(
     threads: usize,
 ) -> (Vec<f64>, Vec<f64>) {
     let device = Cpu::<f64>::new(threads).unwrap();
-    let (mut buffer, mut gradient) = (device.buffer(parameters.len()).unwrap(), device.buffer(parameters.len()).unwrap());
+    let (mut buffer, mut gradient) =
+        (device.buffer(parameters.len()).unwrap(), device.buffer(parameters.len()).unwrap());
     device.write(parameters, &mut buffer).unwrap();
     let mut work = words.workspace(&device, weights.len(), WordPasses::Training).unwrap();
     work.write_words(&device, known).unwrap();
@@ -272,7 +273,10 @@ fn impossible_words_are_refused() {
     assert!(work.read_words(&device, &mut [0; 4], &mut [0.0; 1]).is_err());
     assert!(work.read_logits(&device, &mut [0.0; 7]).is_err());
     let other = WordNet::new(&[3, 2], &settings).unwrap();
-    assert_eq!(other.sample(&device, &device.buffer(other.parameter_count()).unwrap(), &mut work, None), Err(WordError::Other));
+    assert_eq!(
+        other.sample(&device, &device.buffer(other.parameter_count()).unwrap(), &mut work, None),
+        Err(WordError::Other)
+    );
     let mut work = other.workspace(&device, 2, WordPasses::Evaluation).unwrap();
     assert_eq!(other.sample(&device, &device.buffer(3).unwrap(), &mut work, None), Err(WordError::Other));
 }

@@ -8,8 +8,8 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use vti::baseline::{Acceptance, Chains, Inclusion, Progress, Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
 use vti::check::Verdict;
+use vti::rjmcmc::{Acceptance, Chains, Inclusion, Progress, Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
 use vti::stats::Estimate;
 
 use super::deliver;
@@ -158,7 +158,7 @@ fn describe<'a>(session: &Session<Select>, chains: &'a Chains, top: usize, secon
     }
 }
 
-fn model(share: &vti::baseline::ModelShare) -> FoundModel<'_> {
+fn model(share: &vti::rjmcmc::ModelShare) -> FoundModel<'_> {
     FoundModel {
         word: share.model.to_string(),
         label: &share.label,
@@ -187,7 +187,7 @@ fn text(found: &Found<'_>) -> String {
     let mut models = vec![["model", "by chains"].map(String::from).to_vec()];
     models.extend(found.models.iter().map(|model| vec![model.label.to_string(), shown(&model.probability)]));
     let Found { acceptance, chains, kept, seconds, verdict, .. } = found;
-    let percent = |accepted: &vti::baseline::Accepted| format!("{:.1} %", 100.0 * accepted.rate());
+    let percent = |accepted: &vti::rjmcmc::Accepted| format!("{:.1} %", 100.0 * accepted.rate());
     let moves = format!(
         "accepted: births {}, deaths {}, swaps {}, steps within models {}",
         percent(&acceptance.birth),

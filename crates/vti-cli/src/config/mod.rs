@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use vti::check::{CheckSettings, RefineSettings};
-use vti::family::{ContextSettings, FamilySettings, FlowKind, FrameSettings, Structure};
+use vti::family::{ContextSettings, FamilySettings, FlowKind, PreconditionerSettings, Structure};
 use vti::models::ModelsSettings;
 use vti::optimise::SettingError;
 use vti::train::TrainSettings;
@@ -44,7 +44,7 @@ pub(crate) struct Config {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AroundFlow {
     pub(crate) context: ContextSettings,
-    pub(crate) frame: FrameSettings,
+    pub(crate) preconditioner: PreconditionerSettings,
     pub(crate) structure: Structure,
 }
 
@@ -112,14 +112,14 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 impl Config {
     /// A run with default settings.
     pub(crate) fn new(source: SourceConfig, problem: ProblemConfig) -> Self {
-        let FamilySettings { flow, models, context, frame, structure } = problem.default_family();
+        let FamilySettings { flow, models, context, preconditioner, structure } = problem.default_family();
         Self {
             train: problem.default_train(),
             problem,
             source,
             models,
             flow,
-            around: AroundFlow { context, frame, structure },
+            around: AroundFlow { context, preconditioner, structure },
             machine: MachineConfig::default(),
             check: CheckSettings::default(),
             chains: ChainsConfig::default(),
@@ -187,14 +187,14 @@ impl Config {
 
     /// The family.
     pub(crate) fn family(&self) -> FamilySettings {
-        let AroundFlow { context, frame, structure } = self.around;
-        FamilySettings { flow: self.flow.clone(), models: self.models.clone(), context, frame, structure }
+        let AroundFlow { context, preconditioner, structure } = self.around;
+        FamilySettings { flow: self.flow.clone(), models: self.models.clone(), context, preconditioner, structure }
     }
 
     /// The same with choices written out.
     pub(crate) fn with_family(mut self, family: &FamilySettings) -> Self {
-        let FamilySettings { flow, models, context, frame, structure } = family.clone();
-        (self.flow, self.models, self.around) = (flow, models, AroundFlow { context, frame, structure });
+        let FamilySettings { flow, models, context, preconditioner, structure } = family.clone();
+        (self.flow, self.models, self.around) = (flow, models, AroundFlow { context, preconditioner, structure });
         self
     }
 

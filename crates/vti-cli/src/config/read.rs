@@ -10,7 +10,7 @@ use super::{AroundFlow, Config, ConfigError, ProblemConfig, VERSION, section_tab
 const SOURCE_KEYS: [&str; 4] = ["data", "include", "exclude", "fingerprint"];
 const MACHINE_KEYS: [&str; 4] = ["threads", "device", "precision", "replicates"];
 const CHAINS_KEYS: [&str; 2] = ["refine", "chains"];
-const AROUND_KEYS: [&str; 3] = ["context", "frame", "structure"];
+const AROUND_KEYS: [&str; 3] = ["context", "preconditioner", "structure"];
 
 const SECTIONS: [&str; 6] = ["problem", "models", "flow", "train", "check", "output"];
 
@@ -75,7 +75,8 @@ impl Reader<'_> {
         }
         let problem: ProblemConfig = self.section("problem", problem, &SOURCE_KEYS)?;
         let family = problem.default_family();
-        let default_around = AroundFlow { context: family.context, frame: family.frame, structure: family.structure };
+        let default_around =
+            AroundFlow { context: family.context, preconditioner: family.preconditioner, structure: family.structure };
         Ok(Config {
             source: self.section("problem", source, &[])?,
             models: self.section("models", or_default("models", models, &family.models)?, &[])?,

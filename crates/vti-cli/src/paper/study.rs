@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use vti::baseline::{Chains, Pseudo, RjmcmcSettings, rjmcmc};
 use vti::check::{Check, CheckSettings, check};
 use vti::device::Cpu;
-use vti::family::{FamilySettings, FlowKind, FrameSettings};
+use vti::family::{FamilySettings, FlowKind, PreconditionerSettings};
 use vti::models::ModelsSettings;
 use vti::posterior::{Point, Posterior};
 use vti::problem::selection::simulate::{RobustSettings, robust};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, Selection, SelectionSettings, Standardise};
+use vti::rjmcmc::{Chains, Pseudo, RjmcmcSettings, rjmcmc};
 use vti::space::Model;
 use vti::train::{Fit, Silent, TrainSettings, Trainer};
 
@@ -132,7 +132,7 @@ impl Study {
         let family = FamilySettings {
             flow: flow.clone(),
             models: models.clone(),
-            frame: FrameSettings::Unit,
+            preconditioner: PreconditionerSettings::Unit,
             ..FamilySettings::default()
         };
         let train = TrainSettings { seed: self.seed, ..train.clone() };

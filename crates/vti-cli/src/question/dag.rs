@@ -138,7 +138,7 @@ impl Question for Causal {
     }
 
     fn usual_dim(&self) -> f64 {
-        // Frames are of one node, with half of the others as parents.
+        // Preconditioners are of one node, with half of the others as parents.
         0.5 * (self.dag.space().max_dim() / self.nodes.table.names.len()) as f64
     }
 

@@ -147,7 +147,7 @@ fn wrong_settings_leave_the_run_that_is_there_alone() {
     }
     for (more, what) in [
         (&["--set", "train.batch=65"][..], "another value of train.batch"),
-        (&["--set", "flow.frame=unit"], "another value of flow.frame"),
+        (&["--set", "flow.preconditioner=unit"], "another value of flow.preconditioner"),
         (&["--replicates", "2"], "another number of runs"),
         (&["--device", "cuda"], "another device"),
     ] {

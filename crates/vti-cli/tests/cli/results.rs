@@ -397,7 +397,16 @@ fn every_likelihood_runs_from_table_to_prediction() {
 #[test]
 fn chains_take_over_where_weights_are_not_enough() {
     let scratch = Scratch::new();
-    let poor = ["--set", "flow.kind=diagonal", "--set", "flow.hidden=[4]", "--set", "flow.frame=unit", "--steps", "5"];
+    let poor = [
+        "--set",
+        "flow.kind=diagonal",
+        "--set",
+        "flow.hidden=[4]",
+        "--set",
+        "flow.preconditioner=unit",
+        "--steps",
+        "5",
+    ];
     let chains = ["--set", "check.chains={ chains = 8, iterations = 20, warmup = 5 }", "--set", "check.draws=400"];
     scratch.fine(&[&["select", "builtin:hald", "--response", "y", "--out", "run"][..], &poor, &chains].concat());
     let summary = scratch.json("run/summary.json");

@@ -8,7 +8,7 @@ pub(super) const NODE_GAP: f64 = 26.0;
 const BEND_GAP: f64 = 15.0;
 
 /// Rounds of improvement.
-const ROUNDS: usize = 80;
+const MAX_ROUNDS: usize = 80;
 /// How strongly vertices are drawn to the middle of the drawing: just enough to decide what lines leave open.
 const ANCHOR: f64 = 0.02;
 
@@ -27,7 +27,7 @@ pub(super) fn across(proper: &Proper, rows: &[Vec<usize>]) -> Vec<f64> {
         }
     }
     let anchors = x.clone();
-    for round in 0..ROUNDS {
+    for round in 0..MAX_ROUNDS {
         for step in 0..rows.len() {
             let row = &rows[if round % 2 == 0 { step } else { rows.len() - 1 - step }];
             let wanted: Vec<(f64, f64)> = row.iter().map(|&vertex| wanted(vertices, vertex, &x, &anchors)).collect();

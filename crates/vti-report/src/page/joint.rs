@@ -5,12 +5,12 @@ use crate::markup::escape;
 use crate::plot::{Sample, pairs};
 
 /// Parameters shown.
-const MOST: usize = 8;
+const MAX_PAIRED_PARAMETERS: usize = 8;
 
 pub(super) fn section(report: &Report) -> Option<String> {
     let joint = report.pairs.as_ref()?;
     let known = joint.names.len().min(joint.draws.len());
-    let shown = known.min(MOST);
+    let shown = known.min(MAX_PAIRED_PARAMETERS);
     if shown == 0 || joint.draws[..shown].iter().any(Vec::is_empty) {
         return None;
     }

@@ -10,11 +10,11 @@ use crate::number;
 use crate::plot::{Axis, Colour, Figure, Layer, Marker, Panel, Points};
 
 /// Models shown unfolded.
-const SHOWN: usize = 15;
+const UNFOLDED_MODELS: usize = 15;
 /// Models shown at all.
-const MOST: usize = 200;
+const MAX_LISTED_MODELS: usize = 200;
 /// From this many on a scatter plot says more than the table.
-const MANY: usize = 8;
+const MIN_SCATTER_MODELS: usize = 8;
 /// Above this, importance weights of a model have too heavy a tail to be relied on.
 const HEAVY_TAIL: f64 = 0.7;
 
@@ -24,7 +24,7 @@ pub(super) fn section(report: &Report) -> Option<String> {
     }
     let exact = exact_name(report);
     let count = report.models.len();
-    let listed = &report.models[..count.min(MOST)];
+    let listed = &report.models[..count.min(MAX_LISTED_MODELS)];
     let kind = if report.graph.is_some() { Items::Edges } else { Items::Terms };
     let rows = rows(listed, kind, exact);
     let columns = columns(listed, kind, exact);
@@ -32,21 +32,28 @@ pub(super) fn section(report: &Report) -> Option<String> {
         "<h2>Model probabilities</h2><p class=\"caption\">{}</p>{}{}",
         caption(&report.models),
         legend(exact),
-        folded(&columns, rows, SHOWN, &format!("The next {} models", listed.len().saturating_sub(SHOWN)))
+        folded(
+            &columns,
+            rows,
+            UNFOLDED_MODELS,
+            &format!("The next {} models", listed.len().saturating_sub(UNFOLDED_MODELS))
+        )
     );
-    if count > MOST {
-        let _ = write!(html, "<p class=\"caption\">{} less probable models are not listed.</p>", count - MOST);
+    if count > MAX_LISTED_MODELS {
+        let _ =
+            write!(html, "<p class=\"caption\">{} less probable models are not listed.</p>", count - MAX_LISTED_MODELS);
     }
-    if count >= MANY {
+    if count >= MIN_SCATTER_MODELS {
         html.push_str(&scatter(&report.models, kind, exact));
     }
     Some(html)
 }
 
 fn caption(models: &[ModelRow]) -> String {
-    let held =
-        |sum: fn(&ModelRow) -> f64| models.iter().take(SHOWN).map(sum).filter(|p| p.is_finite()).sum::<f64>().min(1.0);
-    let shown = models.len().min(SHOWN);
+    let held = |sum: fn(&ModelRow) -> f64| {
+        models.iter().take(UNFOLDED_MODELS).map(sum).filter(|p| p.is_finite()).sum::<f64>().min(1.0)
+    };
+    let shown = models.len().min(UNFOLDED_MODELS);
     let subject =
         if shown == 1 { "The model shown holds".to_owned() } else { format!("The {shown} leading models hold") };
     format!(
@@ -149,7 +156,7 @@ fn scatter(models: &[ModelRow], kind: Items, exact: Option<&str>) -> String {
             let (estimate, reference) = (number::probability(estimate(model)), number::probability(reference(model)));
             format!("{}: {name} {estimate}, {} {reference}", label(model, kind), exact.unwrap_or("corrected"))
         };
-        let titles = models.iter().take(MOST).map(title).collect();
+        let titles = models.iter().take(MAX_LISTED_MODELS).map(title).collect();
         Layer::from(Points {
             points,
             colour,

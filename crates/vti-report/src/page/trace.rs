@@ -6,7 +6,7 @@ use crate::number;
 use crate::plot::{Axis, Colour, Figure, Layer, Line, Panel, Rule};
 
 /// Points drawn of a trace.
-const MOST: usize = 600;
+const MAX_TRACE_POINTS: usize = 600;
 
 /// The start is cut off where showing it would shrink the rest by more than this.
 const FAR: f64 = 5.0;
@@ -63,11 +63,11 @@ fn panel(title: &str, points: &[(f64, f64)], line: Option<f64>, floor: Option<f6
     let window = (points.len() / 25).max(1);
     let mut layers: Vec<Layer> = Vec::new();
     if window > 1 {
-        let thin = points.iter().step_by(points.len().div_ceil(MOST)).copied().collect();
+        let thin = points.iter().step_by(points.len().div_ceil(MAX_TRACE_POINTS)).copied().collect();
         layers.push(Line { points: thin, colour: LEARNED, width: 1.0, opacity: 0.35, ..Line::default() }.into());
     }
     let smooth = running_mean(points, window);
-    let smooth = smooth.iter().step_by(points.len().div_ceil(MOST)).copied().collect();
+    let smooth = smooth.iter().step_by(points.len().div_ceil(MAX_TRACE_POINTS)).copied().collect();
     layers.push(Line { points: smooth, colour: LEARNED, width: 2.0, ..Line::default() }.into());
     if let Some(at) = line {
         let name = format!("log evidence {}", number::significant(at, 5));

@@ -8,7 +8,7 @@ use super::scale::Span;
 use super::svg::{Path, Px, Svg, TextStyle};
 
 /// Size of tick labels in pixels.
-pub(crate) const SMALL: f64 = 11.0;
+pub(crate) const SMALL_FONT: f64 = 11.0;
 
 /// The drawing area of a panel.
 pub(crate) struct Frame {
@@ -250,7 +250,7 @@ fn surface(svg: &mut Svg, frame: &Frame, layer: &Contours) {
 }
 
 fn note(svg: &mut Svg, frame: &Frame, layer: &Note) {
-    let size = if layer.size > 0.0 { layer.size } else { SMALL };
+    let size = if layer.size > 0.0 { layer.size } else { SMALL_FONT };
     let at = (frame.left + layer.at.0 * frame.width, frame.bottom() - layer.at.1 * frame.height + 0.35 * size);
     let colour = svg.theme.colour(layer.colour);
     svg.text(at, &layer.text, TextStyle { size, anchor: "middle", bold: false, colour: &colour, turn: 0.0 });

@@ -71,7 +71,7 @@ const GOAL: f64 = 0.8;
 
 /// The first step, in standard deviations of the particles, and its limits.
 const FIRST_STEP: f64 = 0.3;
-const STEPS: std::ops::RangeInclusive<f64> = 0.002..=1.5;
+const STEP_SIZES: std::ops::RangeInclusive<f64> = 0.002..=1.5;
 
 /// The estimate that at least four runs make together; none if all particles of all runs were lost.
 pub(super) fn join(log_evidences: &[f64]) -> Option<Estimate> {
@@ -231,7 +231,7 @@ impl<L: FnMut(&[f64], &mut [f64], &mut [f64])> Particles<L> {
             }
         }
         let change = 2.0 * (rates / count as f64 - GOAL);
-        self.step = (self.step * change.exp()).clamp(*STEPS.start(), *STEPS.end());
+        self.step = (self.step * change.exp()).clamp(*STEP_SIZES.start(), *STEP_SIZES.end());
     }
 
     /// The standard deviation of each coordinate over some of the particles.

@@ -17,10 +17,10 @@ use crate::random::{Purpose, Stream};
 use crate::simd::Real;
 
 /// How often chains look for a place to start from.
-const ATTEMPTS: u64 = 50;
+const MAX_ATTEMPTS: u64 = 50;
 
 /// Random streams per iteration: models, z of the independence move, decisions, local moves.
-const PARTS: u64 = 4;
+const STREAMS_PER_ITERATION: u64 = 4;
 
 /// All chains.
 pub(super) struct Chains<'p, D: Device> {
@@ -112,8 +112,8 @@ impl<'p, D: Device> Chains<'p, D> {
             posterior,
         };
         // Draws whose target is undefined are no place to start from.
-        for attempt in 0..ATTEMPTS {
-            chains.jump(u64::MAX / PARTS - 1 - attempt)?;
+        for attempt in 0..MAX_ATTEMPTS {
+            chains.jump(u64::MAX / STREAMS_PER_ITERATION - 1 - attempt)?;
             if chains.log_target.iter().all(|log_target| log_target.is_finite()) {
                 return Ok(chains);
             }
@@ -141,7 +141,7 @@ impl<'p, D: Device> Chains<'p, D> {
     }
 
     fn draw(&self, iteration: u64, part: u64) -> Draw {
-        Draw { seed: self.posterior.seed(), purpose: Purpose::Refine, step: iteration * PARTS + part }
+        Draw { seed: self.posterior.seed(), purpose: Purpose::Refine, step: iteration * STREAMS_PER_ITERATION + part }
     }
 
     /// The independence move of all chains.

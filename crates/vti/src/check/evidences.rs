@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::anneal::{self, AnnealSettings};
-use super::factors::{FEWEST, FactorCorrection, most_probable_first};
+use super::factors::{FactorCorrection, MIN_BLOCK_DRAWS, most_probable_first};
 use super::importance::Watch;
 use super::line::Line;
 use crate::models::{ParentProbabilities, ParentScores};
@@ -22,26 +22,26 @@ const MANY_NODES: usize = 15;
 const FEW_REPEATS: u64 = 6;
 
 /// Factors are annealed if they would have this probability, were their evidence so many standard errors better than expected.
-const FLOOR: f64 = 5e-3;
-const HOPE: f64 = 2.0;
+const MIN_PROBABILITY: f64 = 5e-3;
+const SIGMAS_OF_HOPE: f64 = 2.0;
 
 /// And if all that are left of a node had more than this together.
-const REST: f64 = 0.25;
+const MAX_LEFT_OVER: f64 = 0.25;
 
 /// Runs are added, so many times as many as there were at first, where an error moves a probability by this much; for no more
 /// factors than this at a time.
-const CONTESTED: f64 = 0.02;
-const SHARPER: usize = 3;
+const MIN_MOVE: f64 = 0.02;
+const MORE_RUNS: usize = 3;
 const MOST_CONTESTED: usize = 24;
 
 /// Fewer points than this make no line.
-const FEW: usize = 4;
+const MIN_LINE_POINTS: usize = 4;
 
 /// How often, at most, factors that have come to matter are looked for: a few times do, unless each that is found brings another.
-const ROUNDS: usize = 100;
+const MAX_ROUNDS: usize = 100;
 
 /// Runs between two reports of how far it has come. Threads wait for each other there, so not too few.
-const REPORT: usize = 128;
+const RUNS_PER_REPORT: usize = 128;
 
 /// The place of a set of parents among those of its node.
 pub(super) fn place(scores: &ParentScores, node: usize, set: u64) -> Option<usize> {
@@ -78,7 +78,7 @@ impl Evidences {
         let mut corrected = scores.clone();
         let mut errors = Vec::with_capacity(known.len());
         for ((node, known), own) in corrected.nodes.iter_mut().zip(known).zip(&own) {
-            let line = if own.len() < FEW { common } else { Line::through(own) };
+            let line = if own.len() < MIN_LINE_POINTS { common } else { Line::through(own) };
             let sizes = node.sets.iter().map(|set| f64::from(set.count_ones()));
             let mut error: Vec<f64> = sizes.clone().map(|size| line.error(size)).collect();
             node.logits.iter_mut().zip(sizes).for_each(|(logit, size)| *logit += line.at(size));
@@ -103,7 +103,7 @@ impl Evidences {
             let mut moved = self.scores.clone();
             for (node, errors) in moved.nodes.iter_mut().zip(&self.errors) {
                 // What lies beyond hope was not looked for among factors without evidence.
-                let by = errors.iter().map(|error| error * stream.normal().clamp(-HOPE, HOPE));
+                let by = errors.iter().map(|error| error * stream.normal().clamp(-SIGMAS_OF_HOPE, SIGMAS_OF_HOPE));
                 node.logits.iter_mut().zip(by).for_each(|(logit, by)| *logit += by);
             }
             let found = moved.probabilities(workers);
@@ -127,8 +127,8 @@ impl Evidences {
             let mut left: f64 = open.iter().map(|(_, p)| p).sum();
             for (at, p) in open {
                 // Its own evidence alone being so much better.
-                let odds = p / (1.0 - p).max(f64::MIN_POSITIVE) * (HOPE * self.errors[block][at]).exp();
-                if left > REST || odds / (1.0 + odds) >= FLOOR {
+                let odds = p / (1.0 - p).max(f64::MIN_POSITIVE) * (SIGMAS_OF_HOPE * self.errors[block][at]).exp();
+                if left > MAX_LEFT_OVER || odds / (1.0 + odds) >= MIN_PROBABILITY {
                     found.push((key(at), p));
                 }
                 left -= p;
@@ -145,7 +145,7 @@ impl Evidences {
             (p * (1.0 - p) * factor.log_evidence.se, (factor.block, factor.key))
         };
         let annealed = factors.iter().filter(|factor| factor.annealed);
-        let mut found: Vec<(f64, Key)> = annealed.map(matters).filter(|(by, _)| *by >= CONTESTED).collect();
+        let mut found: Vec<(f64, Key)> = annealed.map(matters).filter(|(by, _)| *by >= MIN_MOVE).collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         found.into_iter().take(MOST_CONTESTED).map(|(_, factor)| factor).collect()
     }
@@ -191,7 +191,7 @@ pub(super) fn anneal(
             let log_evidence = anneal::join(logs)?;
             let q = place(scores, block, key).map_or(0.0, |at| q.nodes[block][at]);
             let (khat, draws) = weighed.get(&(block, key)).map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
-            let threshold = stats::threshold(draws.max(FEWEST));
+            let threshold = stats::threshold(draws.max(MIN_BLOCK_DRAWS));
             let corrected = 0.0;
             Some(FactorCorrection { block, key, q, corrected, log_evidence, annealed: true, khat, threshold, draws })
         });
@@ -204,7 +204,7 @@ pub(super) fn anneal(
     let mut wanted = first(scores);
     wanted.retain(|factor| !is_certain(factor));
     let mut known = None;
-    let mut rounds = 0..ROUNDS;
+    let mut rounds = 0..MAX_ROUNDS;
     let left_out = loop {
         let most = if rounds.next().is_some() { settings.most } else { 0 };
         let room = most.saturating_sub(annealing.runs.len());
@@ -226,7 +226,7 @@ pub(super) fn anneal(
         if wanted.is_empty() {
             break;
         }
-        annealing.run(workers, &wanted, SHARPER * settings.runs);
+        annealing.run(workers, &wanted, MORE_RUNS * settings.runs);
         (factors, evidences) = join(&annealing.runs);
     }
     Some(Annealed { factors, evidences, left_out })
@@ -288,7 +288,7 @@ impl<'a> Annealing<'a> {
         let before: usize = self.runs.values().map(Vec::len).sum();
         let total = before + tasks.len();
         let mut done = before;
-        for part in tasks.chunks_mut(REPORT) {
+        for part in tasks.chunks_mut(RUNS_PER_REPORT) {
             watch(done, total);
             workers.for_each(part, run);
             done += part.len();
@@ -328,18 +328,18 @@ mod tests {
     use crate::graph::nodes_of;
     use crate::models::NodeScores;
     use crate::problem::dag::simulate::{SimulationSettings, simulate};
-    use crate::problem::dag::{Dag, DagSettings, LinearEvidence, Noise, Sem, Table, enumerate};
+    use crate::problem::dag::{Dag, DagSettings, LinearEvidence, NodeData, Noise, Sem, enumerate};
     use crate::problem::{Problem, Topology};
     use crate::space::ModelSpace;
     use crate::workers::Workers;
 
     /// Three nodes of 12 rows that hang together.
-    fn table() -> Table {
+    fn table() -> NodeData {
         let mut stream = Stream::new(3, Purpose::Other(1), 0, 0);
         let first: Vec<f64> = (0..12).map(|_| stream.normal()).collect();
         let second: Vec<f64> = first.iter().map(|x| 0.8 * x + stream.normal()).collect();
         let third: Vec<f64> = second.iter().map(|x| -1.2 * x + stream.normal()).collect();
-        Table { names: ["a", "b", "c"].map(String::from).to_vec(), columns: vec![first, second, third] }
+        NodeData { names: ["a", "b", "c"].map(String::from).to_vec(), columns: vec![first, second, third] }
     }
 
     fn dag(sem: Sem, noise: Noise) -> Dag {

@@ -27,13 +27,13 @@ use crate::space::Model;
 use crate::stats::{self, Estimate, Stratum};
 
 /// Factors with fewer draws are not corrected on their own.
-pub(super) const FEWEST: usize = 25;
+pub(super) const MIN_BLOCK_DRAWS: usize = 25;
 
 /// k̂ counts for factors of at least this probability.
-const WORTH: f64 = 0.05;
+const MIN_PROBABILITY: f64 = 0.05;
 
 /// Weights with such a k̂ are too uneven, however many there are (Vehtari et al. 2024).
-const UNEVEN: f64 = 0.7;
+const MAX_KHAT: f64 = 0.7;
 
 /// What the weights of factors say.
 #[derive(Clone, Debug, Serialize)]
@@ -84,18 +84,18 @@ pub struct FactorCorrection {
 }
 
 /// Weights up to so far above their mean, as a logarithm, count as equal to it.
-const EQUAL: f64 = 0.1;
+const EQUAL_LOG_SPREAD: f64 = 0.1;
 
 /// Weights are all but equal if less than this share of their sum lies beyond that.
-const BEYOND: f64 = 0.01;
+const MAX_TAIL_SHARE: f64 = 0.01;
 
 /// k̂, or −∞ where weights are all but equal: where the tail holds next to nothing of the sum there is nothing to correct,
 /// whatever its shape. And its shape would mislead, because beside a bulk of equal weights any tail looks long.
 pub(super) fn khat_of(log_weights: &[f64], khat: Option<f64>) -> Option<f64> {
     let count = log_weights.len() as f64;
     let log_mean = stats::log_sum_exp(log_weights) - count.ln();
-    let beyond: f64 = log_weights.iter().map(|log| ((log - log_mean).exp() - EQUAL.exp()).max(0.0)).sum();
-    if beyond < BEYOND * count { Some(f64::NEG_INFINITY) } else { khat }
+    let beyond: f64 = log_weights.iter().map(|log| ((log - log_mean).exp() - EQUAL_LOG_SPREAD.exp()).max(0.0)).sum();
+    if beyond < MAX_TAIL_SHARE * count { Some(f64::NEG_INFINITY) } else { khat }
 }
 
 /// Corrects factor by factor, where q(m) is a product of scores and blocks have weights of their own.
@@ -184,16 +184,16 @@ fn with_drawn<D: Device>(posterior: &Posterior<D>, models: &[ModelCorrection], w
 /// Whether factors of a node that have too uneven weights matter together.
 fn are_uneven(factors: &[FactorCorrection]) -> bool {
     let mut sums: HashMap<usize, f64> = HashMap::new();
-    for factor in factors.iter().filter(|factor| factor.khat.is_none_or(|khat| khat >= UNEVEN)) {
+    for factor in factors.iter().filter(|factor| factor.khat.is_none_or(|khat| khat >= MAX_KHAT)) {
         *sums.entry(factor.block).or_insert(0.0) += factor.q;
     }
-    sums.values().any(|&sum| sum >= WORTH)
+    sums.values().any(|&sum| sum >= MIN_PROBABILITY)
 }
 
 /// The factor that matters, among those that were drawn, whose k̂ is furthest beyond its threshold.
 fn worst(factors: &[FactorCorrection]) -> Option<&FactorCorrection> {
     let beyond = |factor: &FactorCorrection| factor.khat.map_or(f64::INFINITY, |khat| khat - factor.threshold);
-    let matter = factors.iter().filter(|factor| factor.draws > 0 && factor.q.max(factor.corrected) >= WORTH);
+    let matter = factors.iter().filter(|factor| factor.draws > 0 && factor.q.max(factor.corrected) >= MIN_PROBABILITY);
     matter.max_by(|a, b| beyond(a).total_cmp(&beyond(b)))
 }
 
@@ -225,7 +225,7 @@ fn weigh(draws: &Draws, scores: &ParentScores, q: &ParentProbabilities) -> Resul
     }
     let mut found = Vec::new();
     for ((block, key), raw) in groups {
-        let Some(at) = place(scores, block, key).filter(|_| raw.len() >= FEWEST) else { continue };
+        let Some(at) = place(scores, block, key).filter(|_| raw.len() >= MIN_BLOCK_DRAWS) else { continue };
         let defined = raw.iter().filter(|log_weight| log_weight.is_finite());
         let bound = defined.clone().sum::<f64>() / defined.count().max(1) as f64;
         let mut log_weights = raw.clone();

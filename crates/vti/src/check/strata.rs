@@ -32,18 +32,18 @@ pub(super) struct Stratified {
 }
 
 /// A model is worth a stratum if q would draw it so often.
-const WORTH: f64 = 8.0;
+const MIN_EXPECTED_DRAWS: f64 = 8.0;
 
 /// The fewest draws of a stratum.
-const FEWEST: usize = 32;
+const MIN_STRATUM_DRAWS: usize = 32;
 
 /// The most strata.
-const MOST: usize = 4096;
+const MAX_STRATA: usize = 4096;
 
 /// Batches of random streams: models to find out which matter, models of the rest, parameters.
-const PILOT: u32 = 0;
-const REST: u32 = 1;
-const PARAMETERS: u32 = 2;
+const PILOT_BATCH: u32 = 0;
+const REST_BATCH: u32 = 1;
+const PARAMETER_BATCH: u32 = 2;
 
 /// About `count` draws.
 pub(super) fn draw<D: Device>(posterior: &Posterior<D>, count: usize) -> Result<Stratified, CheckError> {
@@ -53,20 +53,20 @@ pub(super) fn draw<D: Device>(posterior: &Posterior<D>, count: usize) -> Result<
     let rest = (1.0 - share).max(0.0);
     let (mut words, mut ends) = (Vec::new(), Vec::new());
     for (model, q) in &leading {
-        let n = ((count as f64 * q).round() as usize).max(FEWEST);
+        let n = ((count as f64 * q).round() as usize).max(MIN_STRATUM_DRAWS);
         (0..n).for_each(|_| words.extend_from_slice(model));
         ends.push(ends.last().copied().unwrap_or(0) + n);
     }
     // Rounding may leave a little over even where all models have strata of their own.
     if rest > 1e-12 {
         let width = posterior.family().space().arities().len();
-        let (drawn, _) = posterior.draw_words(count, Purpose::Check, REST)?;
+        let (drawn, _) = posterior.draw_words(count, Purpose::Check, REST_BATCH)?;
         let others = drawn.chunks_exact(width).filter(|word| !known.contains(word));
         let before = words.len();
         others.for_each(|word| words.extend_from_slice(word));
         ends.push(ends.last().copied().unwrap_or(0) + (words.len() - before) / width);
     }
-    let draws = posterior.draw_given(&words, None, Purpose::Check, PARAMETERS, true)?;
+    let draws = posterior.draw_given(&words, None, Purpose::Check, PARAMETER_BATCH, true)?;
     let mut strata: Vec<(Option<Model>, f64)> = leading.into_iter().map(|(model, q)| (Some(model), q)).collect();
     if strata.len() < ends.len() {
         strata.push((None, rest));
@@ -99,18 +99,18 @@ fn leading<D: Device>(posterior: &Posterior<D>, count: usize) -> Result<Vec<(Mod
     let words = match posterior.catalogue() {
         Some(catalogue) => catalogue.words(),
         None => {
-            let (words, _) = posterior.draw_words(count, Purpose::Check, PILOT)?;
+            let (words, _) = posterior.draw_words(count, Purpose::Check, PILOT_BATCH)?;
             let mut counts: HashMap<&[u16], usize> = HashMap::new();
             words.chunks_exact(width).for_each(|word| *counts.entry(word).or_default() += 1);
-            let often = counts.into_iter().filter(|&(_, n)| n as f64 >= WORTH);
+            let often = counts.into_iter().filter(|&(_, n)| n as f64 >= MIN_EXPECTED_DRAWS);
             often.flat_map(|(word, _)| word.iter().copied()).collect()
         }
     };
     let mut log_q = vec![0.0; words.len() / width];
     posterior.log_prob_models(&words, &mut log_q)?;
     let models = words.chunks_exact(width).zip(&log_q).map(|(word, log_q)| (Model::from(word), log_q.exp()));
-    let mut models: Vec<(Model, f64)> = models.filter(|(_, q)| q * count as f64 >= WORTH).collect();
+    let mut models: Vec<(Model, f64)> = models.filter(|(_, q)| q * count as f64 >= MIN_EXPECTED_DRAWS).collect();
     models.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    models.truncate(MOST);
+    models.truncate(MAX_STRATA);
     Ok(models)
 }

@@ -26,7 +26,7 @@ pub struct Verdict {
 }
 
 /// Model probabilities that differ by no more than this are the same for all practical purposes.
-const SMALL: f64 = 0.02;
+const NEGLIGIBLE_DISTANCE: f64 = 0.02;
 
 /// What is known about the evidences of factors.
 pub(super) struct Basis {
@@ -56,7 +56,7 @@ impl Verdict {
     pub(super) fn of_factors(khat: Option<f64>, threshold: f64, basis: &Basis, correction: &Correction) -> Self {
         let &Basis { moved, annealed, left_out } = basis;
         let is_even = khat.is_some_and(|khat| khat < threshold);
-        if is_even && moved <= 2.0 * SMALL && !annealed {
+        if is_even && moved <= 2.0 * NEGLIGIBLE_DISTANCE && !annealed {
             return Self::of_weights(khat, threshold, correction);
         }
         let shown = shown(khat, threshold);
@@ -66,7 +66,7 @@ impl Verdict {
             String::new()
         };
         let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
-        if moved > 2.0 * SMALL {
+        if moved > 2.0 * NEGLIGIBLE_DISTANCE {
             let more = if annealed {
                 "raise runs, particles or sharpen of check.anneal"
             } else {
@@ -116,7 +116,7 @@ impl Verdict {
     fn of_distance(shown: &str, correction: &Correction) -> Self {
         let distance = correction.total_variation;
         // Standard errors alone make some distance; large ones excuse nothing.
-        if distance <= SMALL + (2.0 * correction.total_variation_se).min(SMALL) {
+        if distance <= NEGLIGIBLE_DISTANCE + (2.0 * correction.total_variation_se).min(NEGLIGIBLE_DISTANCE) {
             let text = format!("trust: {shown}, and correcting q moves the model probabilities by {distance:.3} only");
             Self { kind: VerdictKind::Trust, text }
         } else {

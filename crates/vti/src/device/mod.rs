@@ -138,7 +138,7 @@ pub trait Device: Clone + Send + Sync + 'static {
     /// `to[u, r] = table[u, context of r]` for the units `u` each row needs.
     fn gather(
         &self,
-        table: Table<'_, Self>,
+        table: ContextTable<'_, Self>,
         reach: &Reach,
         rows: &Self::Rows,
         to: &mut Self::Matrix,
@@ -149,7 +149,7 @@ pub trait Device: Clone + Send + Sync + 'static {
         from: &Self::Matrix,
         reach: &Reach,
         rows: &Self::Rows,
-        table: TableGradient<'_, Self>,
+        table: ContextTableGradient<'_, Self>,
     ) -> Result<(), DeviceError>;
     /// `to[i·k + j, r] = table[c·k + j, context of r]` with `c` the saturated index of row `r`'s `i`-th active
     /// coordinate: parameters by coordinate, for layers without left-alignment.
@@ -406,7 +406,7 @@ pub struct InputGradient<'a, M> {
 
 /// A table with a row of features per context.
 #[derive(Debug)]
-pub enum Table<'a, D: Device + ?Sized> {
+pub enum ContextTable<'a, D: Device + ?Sized> {
     /// Parameters: context `c` owns `width` numbers from `at + c · width`.
     Parameters {
         /// All parameters.
@@ -420,10 +420,10 @@ pub enum Table<'a, D: Device + ?Sized> {
     Computed(&'a D::Matrix),
 }
 
-/// The gradient of a [`Table`].
+/// The gradient of a [`ContextTable`].
 #[derive(Debug)]
-pub enum TableGradient<'a, D: Device + ?Sized> {
-    /// As [`Table::Parameters`].
+pub enum ContextTableGradient<'a, D: Device + ?Sized> {
+    /// As [`ContextTable::Parameters`].
     Parameters {
         /// All gradients.
         buffer: &'a mut D::Buffer,
@@ -434,7 +434,7 @@ pub enum TableGradient<'a, D: Device + ?Sized> {
         /// Features per context.
         width: usize,
     },
-    /// As [`Table::Computed`].
+    /// As [`ContextTable::Computed`].
     Computed(&'a mut D::Matrix),
 }
 

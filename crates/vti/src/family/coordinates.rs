@@ -1,4 +1,4 @@
-//! From the flow's coordinates v to natural parameters θ and back: the frame of the model or block, then the constraints.
+//! From the flow's coordinates v to natural parameters θ and back: the preconditioner of the model or block, then the constraints.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use super::pass::block_part;
 use super::pieces::Pieces;
 use super::{Family, FamilyError};
 use crate::device::Device;
-use crate::problem::{Constraints, Frame};
+use crate::problem::{Constraints, Preconditioner};
 
-/// The most numbers of frames that are kept: 128 MiB.
+/// The most numbers of preconditioners that are kept: 128 MiB.
 const MOST_KEPT: usize = 1 << 24;
 
-/// Frames met so far, of models or of blocks under their keys, and of the pieces of a batch.
+/// Preconditioners met so far, of models or of blocks under their keys, and of the pieces of a batch.
 #[derive(Default)]
-pub(super) struct Frames {
-    known: HashMap<Box<[u16]>, Option<Arc<Frame>>>,
+pub(super) struct Preconditioners {
+    known: HashMap<Box<[u16]>, Option<Arc<Preconditioner>>>,
     numbers: usize,
-    pieces: Vec<Option<Arc<Frame>>>,
+    pieces: Vec<Option<Arc<Preconditioner>>>,
 }
 
-/// A piece whose frame is not known yet.
+/// A piece whose preconditioner is not known yet.
 struct New {
     piece: usize,
     part: Box<[u16]>,
-    frame: Option<Frame>,
+    preconditioner: Option<Preconditioner>,
 }
 
-impl Frames {
-    /// Finds the frames of all pieces, new ones side by side.
+impl Preconditioners {
+    /// Finds the preconditioners of all pieces, new ones side by side.
     pub(super) fn find<D: Device>(
         &mut self,
         family: &Family<D>,
@@ -36,7 +36,7 @@ impl Frames {
         pieces: &Pieces,
     ) -> Result<(), FamilyError> {
         self.pieces.clear();
-        if !family.framed() {
+        if !family.preconditioned() {
             return Ok(());
         }
         if self.numbers > MOST_KEPT {
@@ -56,31 +56,31 @@ impl Frames {
             let part = part(piece);
             if !self.known.contains_key(part.symbols()) {
                 self.known.insert(part.symbols().into(), None);
-                new.push(New { piece, part: part.symbols().into(), frame: None });
+                new.push(New { piece, part: part.symbols().into(), preconditioner: None });
             }
         }
-        family.device.workers().for_each(&mut new, |_, New { piece, frame, .. }| {
-            *frame = match factors {
-                None => problem.frame(word(*piece)),
-                Some(factors) => factors.frame(pieces.block(*piece), keys[*piece]),
+        family.device.workers().for_each(&mut new, |_, New { piece, preconditioner, .. }| {
+            *preconditioner = match factors {
+                None => problem.preconditioner(word(*piece)),
+                Some(factors) => factors.preconditioner(pieces.block(*piece), keys[*piece]),
             };
         });
-        for New { piece, part, frame } in new {
-            check_dim(family, word(piece), pieces, piece, frame.as_ref())?;
-            self.numbers += part.len() + frame.as_ref().map_or(0, Frame::numbers);
-            self.known.insert(part, frame.map(Arc::new));
+        for New { piece, part, preconditioner } in new {
+            check_dim(family, word(piece), pieces, piece, preconditioner.as_ref())?;
+            self.numbers += part.len() + preconditioner.as_ref().map_or(0, Preconditioner::numbers);
+            self.known.insert(part, preconditioner.map(Arc::new));
         }
         self.pieces.extend((0..count).map(|piece| self.known.get(part(piece).symbols()).cloned().flatten()));
         Ok(())
     }
 
-    /// The frame of a piece, where it has one.
-    pub(super) fn piece(&self, piece: usize) -> Option<&Frame> {
+    /// The preconditioner of a piece, where it has one.
+    pub(super) fn piece(&self, piece: usize) -> Option<&Preconditioner> {
         self.pieces.get(piece).and_then(Option::as_deref)
     }
 }
 
-/// What a frame belongs to.
+/// What a preconditioner belongs to.
 enum Part<'a> {
     Word(&'a [u16]),
     Block([u16; 5]),
@@ -95,15 +95,15 @@ impl Part<'_> {
     }
 }
 
-/// A frame has as many coordinates as its model, or as its block under its key.
+/// A preconditioner has as many coordinates as its model, or as its block under its key.
 fn check_dim<D: Device>(
     family: &Family<D>,
     word: &[u16],
     pieces: &Pieces,
     piece: usize,
-    frame: Option<&Frame>,
+    preconditioner: Option<&Preconditioner>,
 ) -> Result<(), FamilyError> {
-    let Some(frame) = frame else { return Ok(()) };
+    let Some(preconditioner) = preconditioner else { return Ok(()) };
     let space = family.space();
     let mut mask = vec![false; space.max_dim()];
     let (start, width) = match space.blocks().filter(|_| family.problem.factors().is_some()) {
@@ -112,15 +112,15 @@ fn check_dim<D: Device>(
     };
     space.mark_active(word, &mut mask);
     let dim = mask[start..start + width].iter().filter(|&&active| active).count();
-    if frame.dim() == dim {
+    if preconditioner.dim() == dim {
         return Ok(());
     }
-    Err(FamilyError::Frame { model: space.label(word), found: frame.dim(), dim })
+    Err(FamilyError::Preconditioner { model: space.label(word), found: preconditioner.dim(), dim })
 }
 
 /// The way of one piece between its coordinates.
 pub(super) struct Coordinates<'a> {
-    pub(super) frame: Option<&'a Frame>,
+    pub(super) preconditioner: Option<&'a Preconditioner>,
     pub(super) constraints: Option<&'a Constraints>,
     pub(super) active: &'a [u32],
 }
@@ -133,16 +133,16 @@ impl Coordinates<'_> {
 
     /// v becomes u in `free`, and θ is written; returns `log |det ∂θ/∂v|`.
     pub(super) fn to_natural(&self, free: &mut [f64], natural: &mut [f64]) -> f64 {
-        let framed = self.frame.map_or(0.0, |frame| {
-            frame.to_free(free);
-            frame.log_jacobian()
+        let preconditioned = self.preconditioner.map_or(0.0, |preconditioner| {
+            preconditioner.to_free(free);
+            preconditioner.log_jacobian()
         });
         match self.constraints {
             None => {
                 natural.copy_from_slice(free);
-                framed
+                preconditioned
             }
-            Some(constraints) => framed + constraints.to_natural(self.active, free, natural),
+            Some(constraints) => preconditioned + constraints.to_natural(self.active, free, natural),
         }
     }
 
@@ -156,9 +156,9 @@ impl Coordinates<'_> {
             Some(constraints) => constraints.to_free(self.active, natural, v),
         };
         constrained
-            + self.frame.map_or(0.0, |frame| {
-                frame.to_frame(v);
-                frame.log_jacobian()
+            + self.preconditioner.map_or(0.0, |preconditioner| {
+                preconditioner.from_free(v);
+                preconditioner.log_jacobian()
             })
     }
 
@@ -168,8 +168,8 @@ impl Coordinates<'_> {
             None => gradient.copy_from_slice(natural_gradient),
             Some(constraints) => constraints.pull_back(self.active, free, natural_gradient, gradient),
         }
-        if let Some(frame) = self.frame {
-            frame.pull_back(gradient);
+        if let Some(preconditioner) = self.preconditioner {
+            preconditioner.pull_back(gradient);
         }
     }
 }
@@ -188,14 +188,15 @@ mod tests {
 
     #[test]
     fn frames_and_constraints_together_keep_the_laws() {
-        let frame = Frame::from_precision(vec![0.3, -2.0, 7.0], vec![4.0, 0.5, 1.0, -0.2, 0.1, 9.0]).expect("definite");
+        let preconditioner = Preconditioner::from_precision(vec![0.3, -2.0, 7.0], vec![4.0, 0.5, 1.0, -0.2, 0.1, 9.0])
+            .expect("definite");
         let constraints =
             Constraints::new(vec![Constraint::Positive, Constraint::Real, Constraint::Real]).expect("fine");
         let active = [0, 1, 2];
-        for (frame, constraints) in
-            [(Some(&frame), Some(&constraints)), (Some(&frame), None), (None, Some(&constraints))]
+        for (preconditioner, constraints) in
+            [(Some(&preconditioner), Some(&constraints)), (Some(&preconditioner), None), (None, Some(&constraints))]
         {
-            let coordinates = Coordinates { frame, constraints, active: &active };
+            let coordinates = Coordinates { preconditioner, constraints, active: &active };
             let v = [0.4, -0.7, 1.1];
             let (mut free, mut natural) = (v.to_vec(), vec![0.0; 3]);
             let log_jacobian = coordinates.to_natural(&mut free, &mut natural);
@@ -220,15 +221,15 @@ mod tests {
 
     #[test]
     fn the_jacobian_of_a_frame_is_that_of_its_map() {
-        let frame = Frame::from_precision(vec![1.0, 2.0], vec![4.0, 1.5, 9.0]).expect("definite");
+        let preconditioner = Preconditioner::from_precision(vec![1.0, 2.0], vec![4.0, 1.5, 9.0]).expect("definite");
         let column = |j: usize| {
             let mut v = [0.0, 0.0];
             v[j] = 1.0;
-            frame.to_free(&mut v);
+            preconditioner.to_free(&mut v);
             [v[0] - 1.0, v[1] - 2.0]
         };
         let (a, b) = (column(0), column(1));
-        assert!((frame.log_jacobian() - (a[0] * b[1] - a[1] * b[0]).abs().ln()).abs() < 1e-12);
+        assert!((preconditioner.log_jacobian() - (a[0] * b[1] - a[1] * b[0]).abs().ln()).abs() < 1e-12);
         // The covariance is the inverse of the precision: the identity after multiplication.
         let covariance = |i: usize, j: usize| a[i] * a[j] + b[i] * b[j];
         assert!((4.0 * covariance(0, 0) + 1.5 * covariance(0, 1) - 1.0).abs() < 1e-12);

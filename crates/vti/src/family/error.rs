@@ -38,12 +38,12 @@ pub enum FamilyError {
         /// Coordinates of the space.
         max_dim: usize,
     },
-    /// A frame that does not fit its model.
-    #[error("the frame of model {model} has {found} coordinates, but the model has {dim}")]
-    Frame {
+    /// A preconditioner that does not fit its model.
+    #[error("the preconditioner of model {model} has {found} coordinates, but the model has {dim}")]
+    Preconditioner {
         /// Which model.
         model: String,
-        /// What the frame has.
+        /// What the preconditioner has.
         found: usize,
         /// What it must have.
         dim: usize,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub use error::FamilyError;
 pub(crate) use pass::Pass;
-pub use settings::{ContextSettings, FamilySettings, FlowKind, FrameSettings, Structure};
+pub use settings::{ContextSettings, FamilySettings, FlowKind, PreconditionerSettings, Structure};
 
 use crate::device::{Device, DeviceError};
 use crate::flow::{ContextShape, Flow, FlowShape, Passes};
@@ -95,7 +95,7 @@ impl<D: Device> Family<D> {
                 flow: flow_kind,
                 models: chosen.settings,
                 context,
-                frame: settings.frame,
+                preconditioner: settings.preconditioner,
                 structure,
             },
             choices,
@@ -138,9 +138,9 @@ impl<D: Device> Family<D> {
         self.problem.constraints().filter(|constraints| !constraints.is_trivial())
     }
 
-    /// Whether the problem's frames are used.
-    pub(crate) fn framed(&self) -> bool {
-        self.settings.frame == FrameSettings::Problem
+    /// Whether the problem's preconditioners are used.
+    pub(crate) fn preconditioned(&self) -> bool {
+        self.settings.preconditioner == PreconditionerSettings::Problem
     }
 
     /// Whether each block has a flow of its own.

@@ -5,7 +5,7 @@ mod density;
 use std::collections::HashMap;
 use std::f64::consts::TAU;
 
-use super::coordinates::Frames;
+use super::coordinates::Preconditioners;
 use super::pieces::Pieces;
 use super::{Contexts, Family, FamilyError};
 use crate::device::Device;
@@ -32,7 +32,7 @@ pub(crate) struct Pass<D: Device> {
     pub(crate) log_reference: Vec<f64>,
     theta_device: Vec<D::Real>,
     log_det_device: Vec<D::Real>,
-    /// What the flow makes: v, the parameters as seen from the frames of their models.
+    /// What the flow makes: v, the parameters as seen from the preconditioners of their models.
     pub(crate) theta: Vec<f64>,
     /// Free parameters.
     free: Vec<f64>,
@@ -54,7 +54,7 @@ pub(crate) struct Pass<D: Device> {
     numbers: Vec<f64>,
     features: Vec<D::Real>,
     seen: HashMap<Box<[u16]>, u32>,
-    frames: Frames,
+    preconditioners: Preconditioners,
 }
 
 /// Log density of a standard normal vector.
@@ -101,7 +101,7 @@ impl<D: Device> Pass<D> {
             numbers: vec![0.0; features],
             features: vec![D::Real::ZERO; features],
             seen: HashMap::new(),
-            frames: Frames::default(),
+            preconditioners: Preconditioners::default(),
         })
     }
 
@@ -192,7 +192,7 @@ impl<D: Device> Pass<D> {
             self.batch.push(self.pieces.row_active(row), context);
         }
         self.work.set_batch(&family.device, &self.batch)?;
-        self.frames.find(family, &self.words, &self.pieces)
+        self.preconditioners.find(family, &self.words, &self.pieces)
     }
 
     /// A row of the flow for each block of a row.

@@ -18,7 +18,7 @@ pub struct FamilySettings {
     /// How a model enters the flow.
     pub context: ContextSettings,
     /// Where flows start from.
-    pub frame: FrameSettings,
+    pub preconditioner: PreconditionerSettings,
     /// One flow for all of θ, or one for each of its blocks.
     pub structure: Structure,
 }
@@ -30,7 +30,7 @@ impl FamilySettings {
             structure: Structure::Joint,
             flow: FlowKind::Affine { layers: 5, blocks: 5, hidden: 128 },
             models: ModelsSettings::Autoregressive(AutoregressiveSettings::default()),
-            frame: FrameSettings::Unit,
+            preconditioner: PreconditionerSettings::Unit,
             ..Self::default()
         }
     }
@@ -67,7 +67,7 @@ impl Structure {
 /// Where flows start from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FrameSettings {
+pub enum PreconditionerSettings {
     /// From where the problem says that the parameters of a model roughly lie, if it does.
     #[default]
     Problem,
@@ -121,7 +121,7 @@ impl Default for FlowKind {
 }
 
 /// Above so many coordinates splines cost more than they bring.
-const MANY: usize = 64;
+const MAX_SPLINE_DIM: usize = 64;
 
 impl FlowKind {
     /// Makes a choice where there is one to make.
@@ -129,10 +129,10 @@ impl FlowKind {
         if *self != (Self::Auto {}) {
             return self.clone();
         }
-        // Blocks come in great numbers, with frames that leave little to learn.
+        // Blocks come in great numbers, with preconditioners that leave little to learn.
         let (chosen, text) = if split {
             (Self::Affine { layers: 2, blocks: 1, hidden: 64 }, "2 affine layers of 64 units for each block".into())
-        } else if max_dim <= MANY {
+        } else if max_dim <= MAX_SPLINE_DIM {
             let hidden = (8 * max_dim).clamp(32, 64);
             (Self::Spline { layers: 4, blocks: 2, hidden }, format!("4 spline layers of {hidden} units"))
         } else {
@@ -169,10 +169,10 @@ pub enum ContextSettings {
 }
 
 /// The most models that are told apart by their numbers.
-const MOST: usize = 1 << 16;
+const MAX_LOOKUP_MODELS: usize = 1 << 16;
 
 /// Up to so many models are told apart by their numbers automatically.
-const FEW: usize = 256;
+const MAX_AUTO_LOOKUP_MODELS: usize = 256;
 
 impl ContextSettings {
     pub(super) fn resolve(
@@ -181,11 +181,15 @@ impl ContextSettings {
         choices: &mut Vec<String>,
     ) -> Result<(Self, Contexts), FamilyError> {
         match self {
-            Self::Lookup => Ok((self, Contexts::Lookup(Catalogue::new(space, MOST)?))),
+            Self::Lookup => Ok((self, Contexts::Lookup(Catalogue::new(space, MAX_LOOKUP_MODELS)?))),
             Self::Features => Ok((self, Contexts::Features(space.feature_count()))),
             Self::Auto => {
                 // A single symbol has nothing to share between models; a space without features cannot.
-                let limit = if space.arities().len() == 1 || space.feature_count() == 0 { MOST } else { FEW };
+                let limit = if space.arities().len() == 1 || space.feature_count() == 0 {
+                    MAX_LOOKUP_MODELS
+                } else {
+                    MAX_AUTO_LOOKUP_MODELS
+                };
                 if let Ok(catalogue) = Catalogue::new(space, limit) {
                     choices.push(format!("context: the model's number ({} models)", catalogue.len()));
                     return Ok((Self::Lookup, Contexts::Lookup(catalogue)));

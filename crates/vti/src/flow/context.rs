@@ -3,7 +3,8 @@
 use super::ContextShape;
 use super::parameters::{Initialise, Layout};
 use crate::device::{
-    Activation, Device, DeviceError, InputGradient, Linear, Output, Reach, Staircase, Table, TableGradient,
+    Activation, ContextTable, ContextTableGradient, Device, DeviceError, InputGradient, Linear, Output, Reach,
+    Staircase,
 };
 
 /// What the consumers of a context see: a symbol to look up, or a dense vector.
@@ -65,10 +66,16 @@ impl Projection {
         Ok(())
     }
 
-    pub(crate) fn table<'a, D: Device>(&self, parameters: &'a D::Buffer, table: &'a Option<D::Matrix>) -> Table<'a, D> {
+    pub(crate) fn table<'a, D: Device>(
+        &self,
+        parameters: &'a D::Buffer,
+        table: &'a Option<D::Matrix>,
+    ) -> ContextTable<'a, D> {
         match (self, table) {
-            (Self::Table { at, width, .. }, _) => Table::Parameters { buffer: parameters, at: *at, width: *width },
-            (Self::Product(_), Some(table)) => Table::Computed(table),
+            (Self::Table { at, width, .. }, _) => {
+                ContextTable::Parameters { buffer: parameters, at: *at, width: *width }
+            }
+            (Self::Product(_), Some(table)) => ContextTable::Computed(table),
             (Self::Product(_), None) => unreachable!("the tape of a product holds its table"),
         }
     }
@@ -77,12 +84,12 @@ impl Projection {
         &self,
         gradient: &'a mut D::Buffer,
         table_gradient: &'a mut Option<D::Matrix>,
-    ) -> TableGradient<'a, D> {
+    ) -> ContextTableGradient<'a, D> {
         match (self, table_gradient) {
             (&Self::Table { at, symbols, width }, _) => {
-                TableGradient::Parameters { buffer: gradient, at, contexts: symbols, width }
+                ContextTableGradient::Parameters { buffer: gradient, at, contexts: symbols, width }
             }
-            (Self::Product(_), Some(table)) => TableGradient::Computed(table),
+            (Self::Product(_), Some(table)) => ContextTableGradient::Computed(table),
             (Self::Product(_), None) => unreachable!("the tape of a product holds its table's gradient"),
         }
     }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use super::{Graph, low_bits, nodes_of};
 
 /// Down-sets of so few nodes are numbered densely from the start.
-const SMALL: usize = 12;
+const MAX_NODES_BY_SETS: usize = 12;
 
 /// Down-sets of so many nodes are numbered densely where there are many: 8 MiB of counts at most.
 const MOST_DENSE: usize = 20;
 
 /// So many down-sets of one size are many.
-const MANY: usize = 1 << 11;
+const MAX_SETS: usize = 1 << 11;
 
 /// The most down-sets of one size that are kept for larger graphs.
 const MOST_DOWN_SETS: usize = 1 << 20;
@@ -81,7 +81,7 @@ fn count(parents: &[u64]) -> Option<f64> {
     if nodes > MOST_DENSE {
         return count_sparsely(parents, MOST_DOWN_SETS);
     }
-    let sparsely = if nodes > SMALL { count_sparsely(parents, MANY) } else { None };
+    let sparsely = if nodes > MAX_NODES_BY_SETS { count_sparsely(parents, MAX_SETS) } else { None };
     Some(sparsely.unwrap_or_else(|| count_densely(parents)))
 }
 

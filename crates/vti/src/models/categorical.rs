@@ -1,7 +1,7 @@
 //! Categorical distribution with a logit per model (paper, section "Categorical and neural probability mass functions").
 
 use super::descent::Descent;
-use super::table::Table;
+use super::word_probabilities::WordProbabilities;
 use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use crate::device::{Device, DeviceError, UpdateRecord};
 use crate::simd::Real;
@@ -10,7 +10,7 @@ use crate::state::{State, StateError};
 
 /// `q_ψ(m) = exp ψ_m / Σ exp ψ` over all words of a catalogue.
 pub struct Categorical<D: Device> {
-    table: Table,
+    table: WordProbabilities,
     descent: Descent<D>,
     logits: Vec<D::Real>,
     /// Words of prior probability 0, which are never drawn.
@@ -36,7 +36,7 @@ impl<D: Device> Categorical<D> {
         let impossible = (0..catalogue.len()).map(impossible).collect();
         let mut categorical = Self {
             descent: Descent::new(device, &logits, learning)?,
-            table: Table::new(catalogue),
+            table: WordProbabilities::new(catalogue),
             logits,
             impossible,
         };
@@ -70,7 +70,7 @@ fn refresh<D: Device>(
     parameters: &D::Buffer,
     logits: &mut [D::Real],
     impossible: &[bool],
-    table: &mut Table,
+    table: &mut WordProbabilities,
 ) -> Result<(), DeviceError> {
     device.read(parameters, logits)?;
     let logit = |(logit, &impossible): (&D::Real, &bool)| if impossible { f64::NEG_INFINITY } else { logit.to_f64() };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Autoregressive, Baseline, Categorical, Covariance, ModelDistribution, Modular, ModularSettings, Surrogate,
-    SurrogateSettings, WordError, WordNetSettings,
+    Autoregressive, Categorical, ControlVariateKind, Covariance, ModelDistribution, Modular, ModularSettings,
+    Surrogate, SurrogateSettings, WordError, WordNetSettings,
 };
 use crate::device::{Device, DeviceError};
 use crate::optimise::{AdamWSettings, OptimiserError, OptimiserSettings, SettingError};
@@ -46,7 +46,7 @@ pub struct LearningSettings {
     pub rate: f64,
     /// The control variate.
     #[serde(default)]
-    pub baseline: Baseline,
+    pub baseline: ControlVariateKind,
 }
 
 /// Weights that nobody draws must not decay: they are zeros of the gradient, not of the posterior.
@@ -57,7 +57,7 @@ fn without_decay() -> OptimiserSettings {
 impl LearningSettings {
     /// AdamW and a leave-one-out baseline.
     pub fn new(rate: f64) -> Self {
-        Self { optimiser: without_decay(), rate, baseline: Baseline::default() }
+        Self { optimiser: without_decay(), rate, baseline: ControlVariateKind::default() }
     }
 }
 
@@ -150,10 +150,10 @@ impl<D: Device> std::fmt::Debug for Chosen<D> {
 }
 
 /// The most models that are enumerated.
-pub(super) const MOST: usize = 1 << 20;
+pub(super) const MAX_ENUMERATED: usize = 1 << 20;
 
 /// Up to so many models `auto` prefers the surrogate: each is then seen often enough to have a mean of its own.
-const FEW: usize = 1 << 14;
+const MAX_SURROGATE_MODELS: usize = 1 << 14;
 
 /// Written-out settings for a space, and the reason.
 fn choose(space: &dyn ModelSpace, modular: bool) -> Result<(ModelsSettings, String), ModelsError> {
@@ -161,7 +161,7 @@ fn choose(space: &dyn ModelSpace, modular: bool) -> Result<(ModelsSettings, Stri
         let reason = "each node and its parents have a score of their own".into();
         return Ok((ModelsSettings::Modular(ModularSettings::default()), reason));
     }
-    Ok(match Catalogue::new(space, FEW) {
+    Ok(match Catalogue::new(space, MAX_SURROGATE_MODELS) {
         Ok(catalogue) => {
             let settings = SurrogateSettings { covariance: Covariance::Diagonal, ..SurrogateSettings::default() };
             let reason = format!("{} models: few enough for an estimate of its own for each", catalogue.len());
@@ -169,7 +169,8 @@ fn choose(space: &dyn ModelSpace, modular: bool) -> Result<(ModelsSettings, Stri
         }
         Err(SpaceError::TooMany { .. }) => {
             let models = space.log_count() / std::f64::consts::LN_10;
-            let count = if models.is_nan() { format!("more than {FEW}") } else { format!("10^{models:.1}") };
+            let count =
+                if models.is_nan() { format!("more than {MAX_SURROGATE_MODELS}") } else { format!("10^{models:.1}") };
             let reason = format!("{count} models: too many to keep a number for each");
             (ModelsSettings::Autoregressive(AutoregressiveSettings::default()), reason)
         }
@@ -201,15 +202,19 @@ pub fn build<D: Device>(
     let models: Box<dyn ModelDistribution<D>> = match &settings {
         ModelsSettings::Auto {} => unreachable!("a choice is written out"),
         ModelsSettings::Categorical(CategoricalSettings { learning }) => {
-            let catalogue = Catalogue::new(space, MOST)?;
+            let catalogue = Catalogue::new(space, MAX_ENUMERATED)?;
             Box::new(Categorical::new(device, catalogue, log_prior, learning)?)
         }
         ModelsSettings::Autoregressive(AutoregressiveSettings { network, learning }) => {
             Box::new(Autoregressive::new(device, Arc::clone(problem), network, learning, rows, seed)?)
         }
-        ModelsSettings::Surrogate(settings) => {
-            Box::new(Surrogate::new(device.workers(), space, Catalogue::new(space, MOST)?, log_prior, settings)?)
-        }
+        ModelsSettings::Surrogate(settings) => Box::new(Surrogate::new(
+            device.workers(),
+            space,
+            Catalogue::new(space, MAX_ENUMERATED)?,
+            log_prior,
+            settings,
+        )?),
         ModelsSettings::Modular(settings) => Box::new(
             Modular::new(Arc::clone(problem), settings)
                 .and_then(|found| split.then_some(found).ok_or(ModelsError::NotModular))?,

@@ -6,11 +6,11 @@ use crate::optimise::{Optimiser, SettingError};
 use crate::simd::Real;
 use crate::state::{State, StateError};
 
-use super::baseline::ControlVariate;
+use super::control_variate::ControlVariate;
 use super::{LearningSettings, ModelUpdate, ModelsError};
 
 /// The smallest share of a step that is tried; below it the update is discarded.
-pub(super) const SMALLEST: f64 = 1e-20;
+pub(super) const MIN_STEP_SHARE: f64 = 1e-20;
 
 /// Parameters ψ with their optimiser and the limit on the information gained by each step.
 pub(super) struct Descent<D: Device> {
@@ -68,7 +68,7 @@ impl<D: Device> Descent<D> {
         device.combine(1.0, &self.parameters, 0.0, &mut self.change)?;
         device.combine(-1.0, &self.previous, 1.0, &mut self.change)?;
         let mut scale = (2.0 * self.scale).min(1.0);
-        while scale >= SMALLEST {
+        while scale >= MIN_STEP_SHARE {
             device.combine(1.0, &self.previous, 0.0, &mut self.parameters)?;
             device.combine(scale, &self.change, 1.0, &mut self.parameters)?;
             // Not a number is not within the limit.
@@ -120,12 +120,12 @@ impl<D: Device> Descent<D> {
 mod tests {
     use super::*;
     use crate::device::Cpu;
-    use crate::models::Baseline;
+    use crate::models::ControlVariateKind;
     use crate::optimise::{OptimiserSettings, SgdSettings};
 
     fn descent(device: &Cpu<f64>) -> Descent<Cpu<f64>> {
         let optimiser = OptimiserSettings::Sgd(SgdSettings { clip_norm: None });
-        let settings = LearningSettings { optimiser, rate: 8.0, baseline: Baseline::default() };
+        let settings = LearningSettings { optimiser, rate: 8.0, baseline: ControlVariateKind::default() };
         let mut descent = Descent::new(device, &[0.0], &settings).unwrap();
         device.write(&[-1.0], &mut descent.gradient).unwrap();
         descent

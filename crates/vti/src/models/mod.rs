@@ -10,22 +10,22 @@
 //! All are behind [`ModelDistribution`]. Words that a space forbids have probability exactly 0 and are never drawn.
 
 mod autoregressive;
-mod baseline;
 mod categorical;
 mod choose;
+mod control_variate;
 mod descent;
 mod modular;
 mod surrogate;
-mod table;
+mod word_probabilities;
 mod word_workspace;
 mod words;
 
 pub use autoregressive::Autoregressive;
-pub use baseline::{Baseline, ControlVariate};
 pub use categorical::Categorical;
 pub use choose::{
     AutoregressiveSettings, CategoricalSettings, Chosen, LearningSettings, ModelsError, ModelsSettings, build,
 };
+pub use control_variate::{ControlVariate, ControlVariateKind};
 pub use modular::{Modular, ModularSettings, NodeScores, ParentProbabilities, ParentScores};
 pub use surrogate::{Covariance, Surrogate, SurrogateSettings};
 pub use word_workspace::{WordPasses, WordWorkspace};

@@ -1,6 +1,6 @@
 //! Climbing with limited memory: for functions of a hundred numbers and more.
 
-use super::Peak;
+use super::Mode;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +23,12 @@ const HALVINGS: usize = 20;
 /// Climbs `f`, which returns its value and writes its gradient, by L-BFGS with a backtracking search (Nocedal and Wright,
 /// Numerical Optimization, 2006, chapter 7). `metric` writes the diagonal of a rough inverse of the negative Hessian at a
 /// point: what the memory corrects. Nothing where `f` is not finite at the start.
-pub(crate) fn climb_with_metric(
+pub(crate) fn maximise_with_metric(
     start: &[f64],
     limits: Limits,
     metric: impl Fn(&[f64], &mut [f64]),
     mut f: impl FnMut(&[f64], &mut [f64]) -> f64,
-) -> Option<Peak> {
+) -> Option<Mode> {
     let size = start.len();
     let (mut point, mut gradient) = (start.to_vec(), vec![0.0; size]);
     let mut value = f(&point, &mut gradient);
@@ -71,7 +71,7 @@ pub(crate) fn climb_with_metric(
             looked_at = value;
         }
     }
-    Some(Peak { point, value })
+    Some(Mode { point, value })
 }
 
 /// Steps s and how much they lowered the gradient, y; oldest first.
@@ -145,7 +145,7 @@ fn weighted(x: &[f64], diagonal: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Bent ridges side by side, each with its peak at (1, 1), in coordinates whose units differ by `unit`.
+    /// Bent ridges side by side, each with its mode at (1, 1), in coordinates whose units differ by `unit`.
     fn ridges(unit: f64) -> impl FnMut(&[f64], &mut [f64]) -> f64 {
         move |x, gradient| {
             x.chunks_exact(2)
@@ -168,9 +168,9 @@ mod tests {
             let metric = |_: &[f64], to: &mut [f64]| {
                 to.chunks_exact_mut(2).for_each(|to| to.copy_from_slice(&[1.0, 1.0 / (unit * unit)]));
             };
-            let peak = climb_with_metric(&start, Limits { steps: 500, flat: 1e-14 }, metric, ridges(unit)).unwrap();
-            for x in peak.point.chunks_exact(2) {
-                assert!((x[0] - 1.0).abs() < 1e-4 && (x[1] * unit - 1.0).abs() < 1e-4, "{peak:?}");
+            let mode = maximise_with_metric(&start, Limits { steps: 500, flat: 1e-14 }, metric, ridges(unit)).unwrap();
+            for x in mode.point.chunks_exact(2) {
+                assert!((x[0] - 1.0).abs() < 1e-4 && (x[1] * unit - 1.0).abs() < 1e-4, "{mode:?}");
             }
         }
     }
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn what_has_no_value_is_not_climbed() {
         let flat = |_: &[f64], to: &mut [f64]| to.fill(1.0);
-        assert!(climb_with_metric(&[f64::NAN, 0.0], Limits { steps: 5, flat: 0.0 }, flat, ridges(1.0)).is_none());
-        let none = climb_with_metric(&[], Limits { steps: 5, flat: 0.0 }, flat, |_, _| 2.0);
-        assert_eq!(none, Some(Peak { point: Vec::new(), value: 2.0 }));
+        assert!(maximise_with_metric(&[f64::NAN, 0.0], Limits { steps: 5, flat: 0.0 }, flat, ridges(1.0)).is_none());
+        let none = maximise_with_metric(&[], Limits { steps: 5, flat: 0.0 }, flat, |_, _| 2.0);
+        assert_eq!(none, Some(Mode { point: Vec::new(), value: 2.0 }));
     }
 }

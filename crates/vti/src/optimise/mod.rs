@@ -2,7 +2,7 @@
 
 mod adamw;
 mod lbfgs;
-mod peak;
+mod mode;
 mod schedule;
 mod setting;
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use adamw::AdamW;
 pub use adamw::AdamWSettings;
-pub(crate) use lbfgs::{Limits, climb_with_metric};
-pub(crate) use peak::{Peak, climb, curvature};
+pub(crate) use lbfgs::{Limits, maximise_with_metric};
+pub(crate) use mode::{Mode, curvature, maximise};
 pub use schedule::Schedule;
 pub use setting::{OptimiserError, SettingError};
 

@@ -22,10 +22,10 @@ use crate::space::{Catalogue, Model};
 use crate::stats::Estimate;
 
 /// Up to so many models their probabilities are computed one by one.
-const MOST_ENUMERATED: usize = 1 << 16;
+const MAX_ENUMERATED: usize = 1 << 16;
 
 /// Rows of a batch of draws.
-const ROWS: usize = 1024;
+const BATCH_ROWS: usize = 1024;
 
 /// Streams of their own for each part of a batch of draws; the last part is for the models.
 fn step(batch: u32, part: u32) -> u64 {
@@ -76,11 +76,11 @@ impl<D: Device> Posterior<D> {
         Self { family, passes: Mutex::default(), seed, warnings }
     }
 
-    /// Calls `work` with memory for a batch of up to [`ROWS`] rows.
+    /// Calls `work` with memory for a batch of up to [`BATCH_ROWS`] rows.
     fn with_pass<T>(&self, work: impl FnOnce(&mut Pass<D>) -> Result<T, FamilyError>) -> Result<T, FamilyError> {
         let idle = || self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = idle().pop();
-        let mut pass = pass.map_or_else(|| self.family.pass(ROWS, Passes::Evaluation), Ok)?;
+        let mut pass = pass.map_or_else(|| self.family.pass(BATCH_ROWS, Passes::Evaluation), Ok)?;
         let result = work(&mut pass);
         idle().push(pass);
         result
@@ -189,7 +189,7 @@ impl<D: Device> Posterior<D> {
             None => self.log_prob_models(words, &mut known)?,
         }
         let mut draws = Draws::default();
-        for (index, (words, log_q)) in words.chunks(ROWS * width).zip(known.chunks(ROWS)).enumerate() {
+        for (index, (words, log_q)) in words.chunks(BATCH_ROWS * width).zip(known.chunks(BATCH_ROWS)).enumerate() {
             draws.append(self.with_pass(|pass| {
                 self.take_words(pass, words, log_q)?;
                 pass.draw_z(Draw { seed: self.seed, purpose, step: step(batch, index as u32) });
@@ -245,8 +245,8 @@ impl<D: Device> Posterior<D> {
     /// `log q(m, θ)` at given points; −∞ for parameters outside their support. Words that the space does not have are errors.
     pub fn log_q(&self, points: &[Point]) -> Result<Vec<f64>, FamilyError> {
         let mut found = Vec::with_capacity(points.len());
-        for (chunk, points) in points.chunks(ROWS).enumerate() {
-            self.log_q_chunk(chunk * ROWS, points, &mut found)?;
+        for (chunk, points) in points.chunks(BATCH_ROWS).enumerate() {
+            self.log_q_chunk(chunk * BATCH_ROWS, points, &mut found)?;
         }
         Ok(found)
     }
@@ -298,7 +298,7 @@ impl<D: Device> Posterior<D> {
             space.canonical(&mut word);
             *sums.entry(word.into()).or_insert(0.0) += weight;
         };
-        let numbered = Catalogue::new(space, MOST_ENUMERATED).ok();
+        let numbered = Catalogue::new(space, MAX_ENUMERATED).ok();
         let exact = match self.family.models.catalogue().or(numbered.as_ref()) {
             Some(catalogue) => {
                 let width = space.arities().len();

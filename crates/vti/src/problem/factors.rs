@@ -1,6 +1,6 @@
 //! Densities that are products over blocks.
 
-use super::{BatchError, DensityError, Frame, or_undefined};
+use super::{BatchError, DensityError, Preconditioner, or_undefined};
 use crate::workers::Workers;
 
 /// A density with a factor for each block of its space (see [`Blocks`](crate::space::Blocks)):
@@ -32,14 +32,14 @@ pub trait Factors: Send + Sync {
         })
     }
 
-    /// Where the parameters of a block roughly lie under a key; none as for [`Problem::frame`](super::Problem::frame).
-    fn frame(&self, block: usize, key: u64) -> Option<Frame> {
+    /// Where the parameters of a block roughly lie under a key; none as for [`Problem::preconditioner`](super::Problem::preconditioner).
+    fn preconditioner(&self, block: usize, key: u64) -> Option<Preconditioner> {
         let _ = (block, key);
         None
     }
 
-    /// A first guess of `log ∫ η_b(θ_b | k) dθ_b`. Only differences between keys of a block matter.
-    fn guess(&self, block: usize, key: u64) -> f64 {
+    /// A first estimate of `log ∫ η_b(θ_b | k) dθ_b`. Only differences between keys of a block matter.
+    fn log_evidence_estimate(&self, block: usize, key: u64) -> f64 {
         let _ = (block, key);
         0.0
     }

@@ -16,7 +16,7 @@ pub struct Fingerprint {
     max_dim: usize,
     parameters: Vec<String>,
     constraints: Option<Constraints>,
-    /// `log p(m)`, `log η(θ | m)` and the Jacobian of the model's frame at each point; none where they are not finite.
+    /// `log p(m)`, `log η(θ | m)` and the Jacobian of the model's preconditioner at each point; none where they are not finite.
     densities: Vec<[Option<f64>; 3]>,
 }
 
@@ -54,7 +54,7 @@ impl Fingerprint {
     }
 }
 
-/// Prior, density and frame of a random model at a random point.
+/// Prior, density and preconditioner of a random model at a random point.
 fn densities(problem: &dyn Problem, mut stream: Stream) -> [Option<f64>; 3] {
     let space = problem.space();
     let mut word: Vec<u16> = Vec::with_capacity(space.arities().len());
@@ -78,6 +78,7 @@ fn densities(problem: &dyn Problem, mut stream: Stream) -> [Option<f64>; 3] {
         None => free,
     };
     let density = problem.log_density(&word, &theta, &mut vec![0.0; theta.len()]);
-    let frame = problem.frame(&word).map_or(0.0, |frame| frame.log_jacobian());
-    [problem.log_prior(&word), density.unwrap_or(f64::NAN), frame].map(|value| value.is_finite().then_some(value))
+    let preconditioner = problem.preconditioner(&word).map_or(0.0, |preconditioner| preconditioner.log_jacobian());
+    [problem.log_prior(&word), density.unwrap_or(f64::NAN), preconditioner]
+        .map(|value| value.is_finite().then_some(value))
 }

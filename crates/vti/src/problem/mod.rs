@@ -23,8 +23,8 @@ mod constraints;
 pub mod dag;
 mod factors;
 mod fingerprint;
-mod frame;
 mod free;
+mod preconditioner;
 pub mod selection;
 
 pub use closure::{FromFn, from_fn};
@@ -32,8 +32,8 @@ pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
 pub use factors::{FactorBatch, FactorRow, Factors, Topology};
 pub use fingerprint::Fingerprint;
-pub use frame::Frame;
 pub(crate) use free::FreeRows;
+pub use preconditioner::Preconditioner;
 
 use crate::space::ModelSpace;
 use crate::workers::Workers;
@@ -64,13 +64,13 @@ pub trait Problem: Send + Sync {
 
     /// Where the parameters of a model roughly lie, in free coordinates; none where they are about standard normal, or where
     /// nothing is known. A pure function of the problem and the model: what was learned means nothing without it.
-    fn frame(&self, model: &[u16]) -> Option<Frame> {
+    fn preconditioner(&self, model: &[u16]) -> Option<Preconditioner> {
         let _ = model;
         None
     }
 
-    /// The factors of the density, where it has one for each of its space's [blocks](ModelSpace::blocks). The frame of a model
-    /// is then that of its factors, and [`Problem::frame`] is not asked.
+    /// The factors of the density, where it has one for each of its space's [blocks](ModelSpace::blocks). The preconditioner of a model
+    /// is then that of its factors, and [`Problem::preconditioner`] is not asked.
     fn factors(&self) -> Option<&dyn Factors> {
         None
     }

@@ -6,10 +6,10 @@
 //! the weights have (1/k of them), and so whether their average can be trusted.
 
 /// The fewest tail weights a generalised Pareto distribution is fitted to.
-const FEWEST: usize = 5;
+const MIN_TAIL: usize = 5;
 
 /// Log weights closer than this are equal: what remains is rounding, and no tail can be read from it.
-const EQUAL: f64 = 1e-9;
+const EQUAL_SPREAD: f64 = 1e-9;
 
 /// A log weight that is no weight.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -129,7 +129,7 @@ pub fn smooth(log_weights: &mut [f64]) -> Result<Smoothed, WeightError> {
     let most = largest(log_weights);
     let draws = log_weights.len() as f64;
     let tail = (draws / 5.0).min(3.0 * draws.sqrt()).ceil() as usize;
-    if most == f64::NEG_INFINITY || tail < FEWEST {
+    if most == f64::NEG_INFINITY || tail < MIN_TAIL {
         return Ok(unknown);
     }
     // Ascending; equal weights keep their places so that the result is the same on every machine.
@@ -137,7 +137,7 @@ pub fn smooth(log_weights: &mut [f64]) -> Result<Smoothed, WeightError> {
     order.sort_by(|&a, &b| log_weights[a].total_cmp(&log_weights[b]));
     // Below the smallest normal number an exceedance has no digits left.
     let cutoff = (log_weights[order[order.len() - 1 - tail]] - most).max(f64::MIN_POSITIVE.ln());
-    if cutoff >= -EQUAL {
+    if cutoff >= -EQUAL_SPREAD {
         return Ok(Smoothed { khat: Some(f64::NEG_INFINITY), ..unknown });
     }
     let start = order.partition_point(|&place| log_weights[place] - most <= cutoff);
@@ -184,7 +184,7 @@ fn top_mean(n: f64, k: f64, sigma: f64) -> f64 {
 /// ```
 pub fn fit_generalised_pareto(exceedances: &[f64]) -> Option<(f64, f64)> {
     let (n, x) = (exceedances.len(), exceedances);
-    if n < FEWEST || !x.is_sorted() || x[0] < 0.0 || !x[n - 1].is_finite() {
+    if n < MIN_TAIL || !x.is_sorted() || x[0] < 0.0 || !x[n - 1].is_finite() {
         return None;
     }
     let quartile = x[(n as f64 / 4.0 + 0.5) as usize - 1];

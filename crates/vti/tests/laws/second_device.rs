@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use vti::device::{
-    Activation, AdamWStep, Choice, Device, InputGradient, Linear, Output, Placement, Reach, RowPlan, Symbols, Table,
-    TableGradient, Transform,
+    Activation, AdamWStep, Choice, ContextTable, ContextTableGradient, Device, InputGradient, Linear, Output,
+    Placement, Reach, RowPlan, Symbols, Transform,
 };
 use vti::flow::{ContextShape, Passes};
 
@@ -215,28 +215,30 @@ impl Device for Plain {
         0
     }
 
-    fn gather(&self, table: Table<'_, Self>, reach: &Reach, rows: &Rows, to: &mut Matrix) {
+    fn gather(&self, table: ContextTable<'_, Self>, reach: &Reach, rows: &Rows, to: &mut Matrix) {
         for row in rows.all() {
             for unit in 0..reach.units(rows.dims[row]) {
                 to.rows[row][unit] = match &table {
-                    Table::Parameters { buffer, at, width } => buffer[at + rows.contexts[row] * width + unit],
-                    Table::Computed(matrix) => matrix.rows[rows.slots[row]][unit],
+                    ContextTable::Parameters { buffer, at, width } => buffer[at + rows.contexts[row] * width + unit],
+                    ContextTable::Computed(matrix) => matrix.rows[rows.slots[row]][unit],
                 };
             }
         }
     }
-    fn scatter(&self, from: &Matrix, reach: &Reach, rows: &Rows, mut table: TableGradient<'_, Self>) {
+    fn scatter(&self, from: &Matrix, reach: &Reach, rows: &Rows, mut table: ContextTableGradient<'_, Self>) {
         match &mut table {
-            TableGradient::Parameters { buffer, at, contexts, width } => buffer[*at..][..*contexts * *width].fill(0.0),
-            TableGradient::Computed(matrix) => self.clear(matrix),
+            ContextTableGradient::Parameters { buffer, at, contexts, width } => {
+                buffer[*at..][..*contexts * *width].fill(0.0)
+            }
+            ContextTableGradient::Computed(matrix) => self.clear(matrix),
         }
         for row in rows.all() {
             for unit in 0..reach.units(rows.dims[row]) {
                 *match &mut table {
-                    TableGradient::Parameters { buffer, at, width, .. } => {
+                    ContextTableGradient::Parameters { buffer, at, width, .. } => {
                         &mut buffer[*at + rows.contexts[row] * *width + unit]
                     }
-                    TableGradient::Computed(matrix) => &mut matrix.rows[rows.slots[row]][unit],
+                    ContextTableGradient::Computed(matrix) => &mut matrix.rows[rows.slots[row]][unit],
                 } += from.rows[row][unit];
             }
         }

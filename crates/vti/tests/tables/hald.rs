@@ -1,9 +1,9 @@
 //! Hald's cement data: heat against four compounds.
 
-use vti::problem::selection::{Table, Term};
+use vti::problem::selection::{RegressionData, Term};
 
 /// The table that stands in `data/`.
-pub(crate) fn hald() -> Table {
+pub(crate) fn hald() -> RegressionData {
     let mut lines = include_str!("../../../../data/hald.csv").lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();
     let rows: Vec<Vec<f64>> = lines.map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
@@ -13,5 +13,5 @@ pub(crate) fn hald() -> Table {
         Term { columns: vec![name.clone()], name, values: column(place), always: false }
     };
     // The response comes last.
-    Table { response_name: names[4].into(), response: column(4), terms: (0..4).map(term).collect() }
+    RegressionData { response_name: names[4].into(), response: column(4), terms: (0..4).map(term).collect() }
 }

@@ -8,7 +8,7 @@ use vti::posterior::Posterior;
 use vti::problem::Problem;
 use vti::problem::dag::simulate::{SimulationSettings, simulate};
 use vti::problem::dag::{
-    Dag, DagSettings, Enumeration, GraphPrior, LinearEvidence, Noise, Rules, Sem, Table, enumerate,
+    Dag, DagSettings, Enumeration, GraphPrior, LinearEvidence, NodeData, Noise, Rules, Sem, enumerate,
 };
 use vti::space::Dags;
 use vti::stats::log_sum_exp;
@@ -17,13 +17,13 @@ use crate::{affine, check_with, train};
 
 const KNOWN: Noise = Noise::Known { sigma: 1.0 };
 
-fn simulated(nodes: usize, rows: usize, seed: u64) -> Table {
+fn simulated(nodes: usize, rows: usize, seed: u64) -> NodeData {
     let settings =
         SimulationSettings { nodes, rows, sem: Sem::Linear {}, edge_probability: 0.6, seed, ..Default::default() };
     simulate(&settings).unwrap().table
 }
 
-fn problem(table: Table, prior: GraphPrior, noise: Noise, rules: Rules) -> Dag {
+fn problem(table: NodeData, prior: GraphPrior, noise: Noise, rules: Rules) -> Dag {
     let settings = DagSettings { sem: Sem::Linear {}, noise, prior, rules, ..DagSettings::default() };
     Dag::new(table, settings).unwrap()
 }
@@ -108,7 +108,7 @@ fn rules_are_kept() {
 }
 
 /// Columns with a given part along each of some orthogonal waves, all of the same length.
-fn waves(rows: usize, parts: &[&[f64]]) -> Table {
+fn waves(rows: usize, parts: &[&[f64]]) -> NodeData {
     let wave =
         |number: usize, row: usize| ((number + 1) as f64 * std::f64::consts::TAU * row as f64 / rows as f64).sin();
     let column = |parts: &&[f64]| {
@@ -116,7 +116,7 @@ fn waves(rows: usize, parts: &[&[f64]]) -> Table {
         (0..rows).map(at).collect()
     };
     let names = (1..=parts.len()).map(|number| format!("x{number}")).collect();
-    Table { names, columns: parts.iter().map(column).collect() }
+    NodeData { names, columns: parts.iter().map(column).collect() }
 }
 
 #[test]

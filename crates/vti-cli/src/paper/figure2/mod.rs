@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use vti::baseline::Chains;
+use vti::rjmcmc::Chains;
 
 use self::rows::{Case, Family, Finished};
 use self::settings::Settings;

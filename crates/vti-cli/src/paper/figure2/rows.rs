@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use vti::baseline::{Chains, ModelShare};
 use vti::check::Check;
 use vti::device::Cpu;
 use vti::posterior::Posterior;
 use vti::problem::selection::Selection;
+use vti::rjmcmc::{Chains, ModelShare};
 use vti::space::Model;
 use vti::stats::share_error;
 

@@ -2,11 +2,11 @@
 //! chains and as learned.
 
 use anyhow::{Context, Result};
-use vti::baseline::Chains;
 use vti::device::Cpu;
 use vti::models::ModelsSettings;
 use vti::posterior::Posterior;
 use vti::problem::selection::Selection;
+use vti::rjmcmc::Chains;
 use vti::space::Model;
 use vti_report::plot::{Axis, Colour, Contours, Figure, Panel, Points, Sample, pairs};
 

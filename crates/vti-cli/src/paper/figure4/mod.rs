@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use vti::baseline::Chains;
+use vti::rjmcmc::Chains;
 
 use self::rows::{Case, Distribution, Finished};
 use self::settings::Settings;

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use vti::baseline::Chains;
 use vti::device::Cpu;
 use vti::posterior::{Point, Posterior};
 use vti::problem::selection::Selection;
+use vti::rjmcmc::Chains;
 
 use super::settings::Settings;
 use crate::paper::results::{cell, moments};

@@ -14,7 +14,7 @@ const NAME: f64 = 13.0;
 /// Room for a name, with few nodes and with many.
 const NAME_WIDTH: (f64, f64) = (130.0, 84.0);
 /// From this many nodes on names have less room.
-const MANY: usize = 16;
+const MAX_DRAWN_NODES: usize = 16;
 /// Nodes do not grow beyond the needs of this many lines.
 const MOST_PORTS: usize = 16;
 /// Length and half width of an arrowhead.
@@ -104,7 +104,7 @@ fn legends(known: &Known<'_>) -> String {
 }
 
 fn svg(known: &Known<'_>, views: &[(View, Vec<Line>); 3]) -> String {
-    let room = if known.nodes < MANY { NAME_WIDTH.0 } else { NAME_WIDTH.1 };
+    let room = if known.nodes < MAX_DRAWN_NODES { NAME_WIDTH.0 } else { NAME_WIDTH.1 };
     let names: Vec<String> = (0..known.nodes).map(|node| fit(known.name(node), NAME, room)).collect();
     let pairs = joined(views);
     let widths: Vec<f64> = names.iter().enumerate().map(|(node, name)| width(name, node, &pairs)).collect();

@@ -11,7 +11,7 @@ use crate::number;
 
 /// Edges shown unfolded, and at all.
 const SHOWN: usize = 12;
-const MOST: usize = 250;
+const MAX_LISTED_EDGES: usize = 250;
 /// Pairs less probably joined than this are not listed.
 const LISTED: f64 = 0.001;
 const LISTED_NOTE: &str = "are joined with a probability below 0.001";
@@ -54,8 +54,8 @@ fn list(known: &Known<'_>) -> String {
     if edges.is_empty() {
         return "<p class=\"caption\">No edge has a probability worth listing.</p>".into();
     }
-    let (unlikely, too_many) = (known.pairs().count() - edges.len(), edges.len().saturating_sub(MOST));
-    edges.truncate(MOST);
+    let (unlikely, too_many) = (known.pairs().count() - edges.len(), edges.len().saturating_sub(MAX_LISTED_EDGES));
+    edges.truncate(MAX_LISTED_EDGES);
     let with_effects = edges.iter().any(|&(from, to)| known.effect(from, to).is_some());
     let rows: Vec<Vec<Cell>> = edges.iter().map(|&edge| row(known, edge, with_effects)).collect();
     let more = format!("The other {} edges", rows.len().saturating_sub(SHOWN));

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::memory::{CpuBuffer, CpuMatrix, CpuRows};
 use super::{Cpu, TILE, lookup, optimiser, product, residual, transform, weights, words};
 use crate::device::{
-    Activation, AdamWStep, Choice, Device, DeviceError, InputGradient, Linear, Output, Part, Placement, Reach,
-    Residual, ResidualUnits, RowPlan, Symbols, Table, TableGradient, Transform, UpdateRecord,
+    Activation, AdamWStep, Choice, ContextTable, ContextTableGradient, Device, DeviceError, InputGradient, Linear,
+    Output, Part, Placement, Reach, Residual, ResidualUnits, RowPlan, Symbols, Transform, UpdateRecord,
 };
 use crate::simd::Real;
 use crate::workers::{Chunks, Workers};
@@ -200,7 +200,7 @@ macro_rules! device {
 
                 fn gather(
                     &self,
-                    table: Table<'_, Self>,
+                    table: ContextTable<'_, Self>,
                     reach: &Reach,
                     rows: &CpuRows,
                     to: &mut CpuMatrix<T>,
@@ -208,7 +208,7 @@ macro_rules! device {
                     self.each_tile(rows, to, TILE * reach.all(), |tile, to| {
                         let units = reach.units(rows.tile_dim(tile));
                         match &table {
-                            Table::Parameters { buffer, at, width } => {
+                            ContextTable::Parameters { buffer, at, width } => {
                                 self.run(lookup::Gather {
                                     table: &buffer[*at..],
                                     width: *width,
@@ -218,7 +218,7 @@ macro_rules! device {
                                     to,
                                 });
                             }
-                            Table::Computed(table) => lookup::gather_computed(table, units, rows, tile, to),
+                            ContextTable::Computed(table) => lookup::gather_computed(table, units, rows, tile, to),
                         }
                     });
                     Ok(())
@@ -229,10 +229,10 @@ macro_rules! device {
                     from: &CpuMatrix<T>,
                     reach: &Reach,
                     rows: &CpuRows,
-                    table: TableGradient<'_, Self>,
+                    table: ContextTableGradient<'_, Self>,
                 ) -> Result<(), DeviceError> {
                     match table {
-                        TableGradient::Parameters { buffer, at, contexts, width } => {
+                        ContextTableGradient::Parameters { buffer, at, contexts, width } => {
                             self.run(lookup::Scatter {
                                 from,
                                 reach,
@@ -241,7 +241,7 @@ macro_rules! device {
                                 width,
                             });
                         }
-                        TableGradient::Computed(table) => lookup::scatter_computed(from, reach, rows, table),
+                        ContextTableGradient::Computed(table) => lookup::scatter_computed(from, reach, rows, table),
                     }
                     Ok(())
                 }

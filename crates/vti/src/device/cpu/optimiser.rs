@@ -5,7 +5,7 @@ use crate::simd::{Kernel, Real, Vector};
 use crate::workers::Chunks;
 
 /// Numbers per task.
-const CHUNK: usize = 1 << 14;
+const NUMBERS_PER_TASK: usize = 1 << 14;
 
 struct SquaredNorm<'a, T>(&'a [T]);
 
@@ -34,9 +34,9 @@ fn chunk<T>(slice: &[T], index: usize, len: usize) -> &[T] {
 /// Euclidean norm.
 pub(super) fn norm<T: Real>(device: &Cpu<T>, buffer: &[T]) -> f64 {
     // A fixed number of partial sums: their order of addition is the same for any number of threads.
-    const PARTS: usize = 64;
-    let mut parts = [0.0; PARTS];
-    let len = buffer.len().div_ceil(PARTS).max(CHUNK);
+    const PARTIAL_SUMS: usize = 64;
+    let mut parts = [0.0; PARTIAL_SUMS];
+    let len = buffer.len().div_ceil(PARTIAL_SUMS).max(NUMBERS_PER_TASK);
     let workers = device.workers_for(buffer.len());
     workers.for_each_part(Chunks::new(&mut parts, 1), buffer.len().div_ceil(len), |index, sum| {
         sum[0] = device.run(SquaredNorm(chunk(buffer, index, len)));
@@ -68,8 +68,8 @@ impl<T: Real> Kernel<T> for Combine<'_, T> {
 /// `to = factor · from + keep · to`.
 pub(super) fn combine<T: Real>(device: &Cpu<T>, factor: f64, from: &[T], keep: f64, to: &mut [T]) {
     let (factor, keep) = (T::from_f64(factor), T::from_f64(keep));
-    device.workers_for(4 * to.len()).for_each_part(Chunks::new(to, CHUNK), usize::MAX, |index, to| {
-        device.run(Combine { factor, from: chunk(from, index, CHUNK), keep, to });
+    device.workers_for(4 * to.len()).for_each_part(Chunks::new(to, NUMBERS_PER_TASK), usize::MAX, |index, to| {
+        device.run(Combine { factor, from: chunk(from, index, NUMBERS_PER_TASK), keep, to });
     });
 }
 
@@ -126,11 +126,19 @@ pub(super) fn adamw<T: Real>(
 ) {
     let Some(scale) = clipped(device, gradient, step.clip_norm, record) else { return };
     let bias = [step.beta1, step.beta2].map(|beta| record.bias_correction(beta));
-    let moments = (Chunks::new(first, CHUNK), Chunks::new(second, CHUNK));
-    let parts = (Chunks::new(parameters, CHUNK), moments);
+    let moments = (Chunks::new(first, NUMBERS_PER_TASK), Chunks::new(second, NUMBERS_PER_TASK));
+    let parts = (Chunks::new(parameters, NUMBERS_PER_TASK), moments);
     let workers = device.workers_for(4 * gradient.len());
     workers.for_each_part(parts, usize::MAX, |index, (parameters, (first, second))| {
-        device.run(AdamW { step, bias, scale, gradient: chunk(gradient, index, CHUNK), first, second, parameters });
+        device.run(AdamW {
+            step,
+            bias,
+            scale,
+            gradient: chunk(gradient, index, NUMBERS_PER_TASK),
+            first,
+            second,
+            parameters,
+        });
     });
 }
 

@@ -1,6 +1,6 @@
 //! From the flow's coordinates to natural parameters and their density, of rows as a whole or factor by factor.
 
-use super::super::coordinates::{Coordinates, Frames};
+use super::super::coordinates::{Coordinates, Preconditioners};
 use super::super::pieces::Pieces;
 use super::super::{Family, FamilyError};
 use super::Pass;
@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::problem::{BatchError, ConstraintError, Constraints, DensityBatch, DensityError, FactorBatch, Factors};
 
 /// Rows that are mapped together: a fixed number, so that results do not depend on threads.
-const CHUNK: usize = 64;
+const ROWS_PER_TASK: usize = 64;
 
 /// A chunk of rows on its way to natural parameters.
 struct Mapping<'a> {
@@ -84,16 +84,17 @@ impl<D: Device> Pass<D> {
     /// Gradients with respect to the flow's coordinates.
     fn pull_back(&mut self, family: &Family<D>) {
         let (rows, stride, natural_stride) = (self.rows(), self.stride, self.natural_stride);
-        let Self { pieces, frames, natural_gradient, free, gradient, .. } = self;
-        let (pieces, frames, natural_gradient, free) = (&*pieces, &*frames, &*natural_gradient, &*free);
+        let Self { pieces, preconditioners, natural_gradient, free, gradient, .. } = self;
+        let (pieces, preconditioners, natural_gradient, free) =
+            (&*pieces, &*preconditioners, &*natural_gradient, &*free);
         let constraints = family.constraints();
-        let mut chunks: Vec<&mut [f64]> = gradient[..rows * stride].chunks_mut(CHUNK * stride.max(1)).collect();
+        let mut chunks: Vec<&mut [f64]> = gradient[..rows * stride].chunks_mut(ROWS_PER_TASK * stride.max(1)).collect();
         family.device.workers().for_each(&mut chunks, |chunk, gradient| {
-            let first = chunk * CHUNK;
-            for row in first..rows.min(first + CHUNK) {
+            let first = chunk * ROWS_PER_TASK;
+            for row in first..rows.min(first + ROWS_PER_TASK) {
                 let mut natural = &natural_gradient[row * natural_stride..][..natural_stride];
                 for piece in pieces.of_row(row) {
-                    let coordinates = coordinates(constraints, frames, pieces, piece);
+                    let coordinates = coordinates(constraints, preconditioners, pieces, piece);
                     let (here, rest) = natural.split_at(coordinates.natural_dim());
                     natural = rest;
                     let place = pieces.place(piece);
@@ -111,26 +112,30 @@ impl<D: Device> Pass<D> {
     /// Natural parameters of all rows.
     pub(crate) fn find_natural(&mut self, family: &Family<D>) -> Result<(), FamilyError> {
         let (rows, stride, natural_stride, count) = (self.rows(), self.stride, self.natural_stride, self.pieces.count);
-        let Self { pieces, frames, theta, natural, natural_dims, piece_dims, free, piece_log_jacobian, .. } = self;
-        let mut naturals = natural.chunks_mut(CHUNK * natural_stride.max(1));
-        let mut frees = free.chunks_mut(CHUNK * stride.max(1));
-        let numbers = natural_dims[..rows].chunks_mut(CHUNK).zip(piece_log_jacobian.chunks_mut(CHUNK * count));
-        let numbers = numbers.zip(piece_dims.chunks_mut(CHUNK * count));
+        let Self {
+            pieces, preconditioners, theta, natural, natural_dims, piece_dims, free, piece_log_jacobian, ..
+        } = self;
+        let mut naturals = natural.chunks_mut(ROWS_PER_TASK * natural_stride.max(1));
+        let mut frees = free.chunks_mut(ROWS_PER_TASK * stride.max(1));
+        let numbers =
+            natural_dims[..rows].chunks_mut(ROWS_PER_TASK).zip(piece_log_jacobian.chunks_mut(ROWS_PER_TASK * count));
+        let numbers = numbers.zip(piece_dims.chunks_mut(ROWS_PER_TASK * count));
         let tasks = numbers.map(|((dims, log_jacobian), piece_dims)| {
             // A space without parameters still has rows.
             let (natural, free) = (naturals.next().unwrap_or_default(), frees.next().unwrap_or_default());
             Mapping { dims, piece_dims, log_jacobian, natural, free, result: Ok(()) }
         });
         let mut tasks: Vec<Mapping<'_>> = tasks.collect();
-        let (pieces, frames, theta, constraints) = (&*pieces, &*frames, &*theta, family.constraints());
+        let (pieces, preconditioners, theta, constraints) =
+            (&*pieces, &*preconditioners, &*theta, family.constraints());
         family.device.workers().for_each(&mut tasks, |chunk, task| {
-            let first = chunk * CHUNK;
+            let first = chunk * ROWS_PER_TASK;
             for offset in 0..task.dims.len() {
                 let row = first + offset;
                 let mut natural = task.natural.get_mut(offset * natural_stride..).unwrap_or_default();
                 task.dims[offset] = 0;
                 for piece in pieces.of_row(row) {
-                    let coordinates = coordinates(constraints, frames, pieces, piece);
+                    let coordinates = coordinates(constraints, preconditioners, pieces, piece);
                     if let Some(Err(error)) = constraints.map(|all| all.check_active(coordinates.active)) {
                         task.result = Err((row, error));
                         return;
@@ -159,7 +164,7 @@ impl<D: Device> Pass<D> {
     /// Takes natural parameters of a row, of which there must be as many as the model has; `log |det ∂θ/∂v|`.
     pub(crate) fn take_natural(&mut self, family: &Family<D>, row: usize, natural: &[f64]) -> Result<f64, usize> {
         let pieces = || self.pieces.of_row(row);
-        let way = |piece| coordinates(family.constraints(), &self.frames, &self.pieces, piece);
+        let way = |piece| coordinates(family.constraints(), &self.preconditioners, &self.pieces, piece);
         let dim = pieces().map(|piece| way(piece).natural_dim()).sum();
         if natural.len() != dim {
             return Err(dim);
@@ -175,13 +180,17 @@ impl<D: Device> Pass<D> {
     }
 }
 
-/// The way of a piece between its coordinates. A row that was left out has none, whatever frame its model has.
+/// The way of a piece between its coordinates. A row that was left out has none, whatever preconditioner its model has.
 fn coordinates<'a>(
     constraints: Option<&'a Constraints>,
-    frames: &'a Frames,
+    preconditioners: &'a Preconditioners,
     pieces: &'a Pieces,
     piece: usize,
 ) -> Coordinates<'a> {
     let active = pieces.active(piece);
-    Coordinates { frame: frames.piece(piece).filter(|frame| frame.dim() == active.len()), constraints, active }
+    Coordinates {
+        preconditioner: preconditioners.piece(piece).filter(|preconditioner| preconditioner.dim() == active.len()),
+        constraints,
+        active,
+    }
 }

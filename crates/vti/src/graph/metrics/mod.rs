@@ -17,15 +17,15 @@
 //! # Ok::<(), vti::graph::GraphError>(())
 //! ```
 
-mod baseline;
 mod convention;
 mod measure;
+mod trivial;
 
 use serde::{Deserialize, Serialize};
 
-pub use baseline::{Baseline, baselines};
 pub use convention::{Better, Convention, conventions};
 pub use measure::{Confusion, auroc, shd_entries, shd_pairs};
+pub use trivial::{TrivialAnswer, trivial_answers};
 
 use super::{Cpdag, Graph, GraphError};
 
@@ -334,14 +334,14 @@ mod tests {
         let mut edges = [0.5; 9];
         edges[5] = f64::NAN;
         assert_eq!(Scores::of_edges(&truth, &edges).unwrap_err(), GraphError::Probability { from: 1, to: 2 });
-        assert_eq!(baselines(&truth, None, 1.5).unwrap_err(), GraphError::EdgeProbability);
+        assert_eq!(trivial_answers(&truth, None, 1.5).unwrap_err(), GraphError::EdgeProbability);
     }
 
     #[test]
     fn baselines_have_their_known_expectations() {
         let truth = graph(5, &[(0, 1), (1, 2), (3, 2), (2, 4)]);
         let prior = [0.3; 25];
-        let rows = baselines(&truth, Some(&prior), 0.6).unwrap();
+        let rows = trivial_answers(&truth, Some(&prior), 0.6).unwrap();
         let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
         assert_eq!(names, ["empty graph", "prior", "random order"]);
         assert_eq!((rows[0].scores.expected_shd2, rows[0].scores.auroc), (Some(4.0), Some(0.5)));

@@ -40,13 +40,13 @@ use crate::workers::Workers;
 pub struct ModularSettings {
     /// β: how many standard deviations of optimism.
     pub beta: f64,
-    /// Standard deviation of the error of the problem's guesses, in nats.
+    /// Standard deviation of the error of the problem's estimates, in nats.
     pub prior_sd: f64,
     /// Standard deviation of a step of the random walk of scores while φ moves fastest, in nats.
     pub inflation: f64,
     /// Decay of the running mean of the noise variance.
     pub noise_decay: f64,
-    /// q starts from the guesses to this power: the smaller, the more graphs are tried at first.
+    /// q starts from the estimates to this power: the smaller, the more graphs are tried at first.
     pub start: f64,
     /// Up to so many sets of parents of a node are all tried; among more, the promising ones are searched for.
     pub most_sets: usize,
@@ -98,7 +98,7 @@ impl Modular {
         space.graphs().is_some_and(|graphs| (2..=Sums::most_nodes(factors.topology())).contains(&graphs.nodes()))
     }
 
-    /// Guesses are asked for by [`ModelDistribution::prepare`].
+    /// Estimates are asked for by [`ModelDistribution::prepare`].
     pub fn new(problem: Arc<dyn Problem>, settings: &ModularSettings) -> Result<Self, ModelsError> {
         settings.check()?;
         let space = problem.space();
@@ -118,7 +118,7 @@ impl Modular {
         }
     }
 
-    /// Asks for the guesses, unless a state has been restored.
+    /// Asks for the estimates, unless a state has been restored.
     fn ask(&mut self, workers: &Workers, progress: &mut Progress<'_>) -> ControlFlow<()> {
         if self.tables.is_empty() {
             let Self { settings, rules, problem, .. } = self;
@@ -127,7 +127,7 @@ impl Modular {
             let mut tables = Vec::with_capacity(nodes);
             for node in 0..nodes {
                 progress(node, nodes)?;
-                tables.push(table::guess(workers, rules, factors, settings, node));
+                tables.push(table::log_evidence_estimate(workers, rules, factors, settings, node));
             }
             progress(nodes, nodes)?;
             self.tables = tables;

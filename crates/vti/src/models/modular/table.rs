@@ -26,15 +26,19 @@ pub(super) struct NodeTable {
 }
 
 impl NodeTable {
-    fn new(node: usize, factors: &dyn Factors, settings: &ModularSettings, mut guesses: Vec<(u64, f64)>) -> Self {
-        guesses.sort_unstable_by_key(|&(set, _)| set);
-        fill_gaps(&mut guesses);
-        let sets: Vec<u64> = guesses.iter().map(|&(set, _)| set).collect();
-        let mean: Vec<f64> = guesses.iter().map(|&(_, guess)| guess).collect();
+    fn new(node: usize, factors: &dyn Factors, settings: &ModularSettings, mut estimates: Vec<(u64, f64)>) -> Self {
+        estimates.sort_unstable_by_key(|&(set, _)| set);
+        fill_gaps(&mut estimates);
+        let sets: Vec<u64> = estimates.iter().map(|&(set, _)| set).collect();
+        let mean: Vec<f64> = estimates.iter().map(|&(_, estimate)| estimate).collect();
         let log_prior: Vec<f64> = sets.iter().map(|&set| factors.log_prior(node, set)).collect();
         let belief = Belief::diagonal(sets.len(), settings.prior_sd * settings.prior_sd);
         Self {
-            logits: log_prior.iter().zip(&mean).map(|(log_prior, guess)| log_prior + settings.start * guess).collect(),
+            logits: log_prior
+                .iter()
+                .zip(&mean)
+                .map(|(log_prior, estimate)| log_prior + settings.start * estimate)
+                .collect(),
             log_prior,
             learner: Learner::new(mean, belief, settings.noise_decay),
             places: sets.iter().enumerate().map(|(place, &set)| (set, place as u32)).collect(),
@@ -59,7 +63,7 @@ impl NodeTable {
 
     /// `log p + μ + βσ`.
     pub(super) fn goal(&self, index: usize, beta: f64) -> f64 {
-        self.log_prior[index] + self.learner.optimistic(index, beta)
+        self.log_prior[index] + self.learner.upper_confidence(index, beta)
     }
 
     /// Moves all logits a share of the way to their goals.
@@ -99,23 +103,23 @@ impl NodeTable {
         state: &mut State,
     ) -> Result<Self, StateError> {
         let sets = state.take_any::<f64>("sets")?;
-        let guesses = sets.into_iter().map(|set| (set as u64, 0.0)).collect();
-        let mut table = Self::new(node, factors, settings, guesses);
+        let estimates = sets.into_iter().map(|set| (set as u64, 0.0)).collect();
+        let mut table = Self::new(node, factors, settings, estimates);
         table.logits = state.take("logits", table.sets.len())?;
         table.learner.restore(state)?;
         Ok(table)
     }
 }
 
-/// Where there is no guess, the worst of the others has to do: a set must not be lost for want of a guess.
-fn fill_gaps(guesses: &mut [(u64, f64)]) {
-    let finite = guesses.iter().map(|&(_, guess)| guess).filter(|guess| guess.is_finite());
+/// Where there is no estimate, the worst of the others has to do: a set must not be lost for want of a estimate.
+fn fill_gaps(estimates: &mut [(u64, f64)]) {
+    let finite = estimates.iter().map(|&(_, estimate)| estimate).filter(|estimate| estimate.is_finite());
     let worst = finite.reduce(f64::min).unwrap_or(0.0);
-    guesses.iter_mut().filter(|(_, guess)| !guess.is_finite()).for_each(|(_, guess)| *guess = worst);
+    estimates.iter_mut().filter(|(_, estimate)| !estimate.is_finite()).for_each(|(_, estimate)| *estimate = worst);
 }
 
-/// The table of a node, with the problem's guesses.
-pub(super) fn guess(
+/// The table of a node, with the problem's estimates.
+pub(super) fn log_evidence_estimate(
     workers: &Workers,
     rules: &EdgeRules,
     factors: &dyn Factors,
@@ -123,18 +127,20 @@ pub(super) fn guess(
     node: usize,
 ) -> NodeTable {
     let ask = |sets: Vec<u64>| {
-        let mut guesses: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
-        workers.for_each(&mut guesses, |_, (set, guess)| {
-            *guess = Some(factors.guess(node, *set)).filter(|guess| !guess.is_nan()).unwrap_or(f64::NEG_INFINITY);
+        let mut estimates: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
+        workers.for_each(&mut estimates, |_, (set, estimate)| {
+            *estimate = Some(factors.log_evidence_estimate(node, *set))
+                .filter(|estimate| !estimate.is_nan())
+                .unwrap_or(f64::NEG_INFINITY);
         });
-        guesses
+        estimates
     };
     let all = 1usize.checked_shl(rules.optional(node).count_ones()).filter(|&count| count <= settings.most_sets);
-    let guesses = match all {
+    let estimates = match all {
         Some(_) => ask(all_sets(rules, node)),
         None => search(rules, node, settings.beam, ask),
     };
-    NodeTable::new(node, factors, settings, guesses)
+    NodeTable::new(node, factors, settings, estimates)
 }
 
 /// Every set of parents that the rules allow.
@@ -170,18 +176,18 @@ pub(super) fn search(
         let mut larger: Vec<u64> = larger.filter(|&set| rules.allows(node, set)).collect();
         larger.sort_unstable();
         larger.dedup();
-        let mut guesses = ask(larger);
-        found.extend_from_slice(&guesses);
-        guesses.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let Some(&(_, top)) = guesses.first() else { break };
+        let mut estimates = ask(larger);
+        found.extend_from_slice(&estimates);
+        estimates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let Some(&(_, top)) = estimates.first() else { break };
         if size > 2 && top < best {
             break;
         }
         best = best.max(top);
         if size > 1 {
-            guesses.truncate(beam);
+            estimates.truncate(beam);
         }
-        last = guesses;
+        last = estimates;
     }
     found
 }

@@ -12,20 +12,20 @@ use crate::stats::log_sum_exp;
 
 const TOPOLOGIES: [Topology; 2] = [Topology::Orders, Topology::Graphs];
 
-/// Nodes with a prior and a guess for every set of parents, and nothing to be learned about parameters.
+/// Nodes with a prior and a estimate for every set of parents, and nothing to be learned about parameters.
 struct Given {
     topology: Topology,
     log_prior: Box<dyn Fn(usize, u64) -> f64 + Send + Sync>,
-    guess: Box<dyn Fn(usize, u64) -> f64 + Send + Sync>,
+    estimate: Box<dyn Fn(usize, u64) -> f64 + Send + Sync>,
 }
 
 impl Given {
-    /// Random guesses of this spread.
+    /// Random estimates of this spread.
     fn random(topology: Topology, spread: f64, seed: u64) -> Self {
         Self {
             topology,
             log_prior: Box::new(|_, _| 0.0),
-            guess: Box::new(move |node, set| spread * normal(seed, node, set)),
+            estimate: Box::new(move |node, set| spread * normal(seed, node, set)),
         }
     }
 
@@ -39,7 +39,7 @@ impl Given {
     }
 
     fn score(&self, node: usize, set: u64) -> f64 {
-        (self.log_prior)(node, set) + (self.guess)(node, set)
+        (self.log_prior)(node, set) + (self.estimate)(node, set)
     }
 }
 
@@ -52,8 +52,8 @@ impl Factors for Given {
         Ok(0.0)
     }
 
-    fn guess(&self, node: usize, parents: u64) -> f64 {
-        (self.guess)(node, parents)
+    fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
+        (self.estimate)(node, parents)
     }
 
     fn log_prior(&self, node: usize, parents: u64) -> f64 {
@@ -75,7 +75,7 @@ fn cases() -> Vec<Given> {
         .collect()
 }
 
-/// q is what the guesses say from the start.
+/// q is what the estimates say from the start.
 fn trusting() -> ModularSettings {
     ModularSettings { start: 1.0, ..ModularSettings::default() }
 }
@@ -222,7 +222,8 @@ fn learn(models: &mut Modular<'_>, truth: &Given, step: u64, noise: f64) {
         for node in 0..nodes {
             // A level that all sets of a node share says nothing about them.
             let level = 7.0 * step as f64;
-            log_h[row * nodes + node] = level - (truth.guess)(node, keys[row * nodes + node]) - noise * stream.normal();
+            log_h[row * nodes + node] =
+                level - (truth.estimate)(node, keys[row * nodes + node]) - noise * stream.normal();
         }
     }
     // A row that was dropped teaches nothing, whatever stands there.
@@ -247,11 +248,11 @@ fn what_is_learned_is_the_truth_once_optimism_is_gone() {
     let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     for topology in TOPOLOGIES {
         let truth = Given::random(topology, 1.5, 4);
-        // The guesses are off by about 1 nat.
-        let guess = |node: usize, set: u64| 1.5 * normal(4, node, set) + normal(5, node, set);
-        let guesses = Given { guess: Box::new(guess), ..Given::random(topology, 0.0, 0) };
+        // The estimates are off by about 1 nat.
+        let estimate = |node: usize, set: u64| 1.5 * normal(4, node, set) + normal(5, node, set);
+        let estimates = Given { estimate: Box::new(estimate), ..Given::random(topology, 0.0, 0) };
         let settings = ModularSettings { inflation: 0.0, ..ModularSettings::default() };
-        let mut models = Modular::new(&device, &space, &guesses, &settings).unwrap();
+        let mut models = Modular::new(&device, &space, &estimates, &settings).unwrap();
         (0..200).for_each(|step| learn(&mut models, &truth, step, 0.3));
         let exact = {
             let mut models = Modular::new(&device, &space, &truth, &trusting()).unwrap();
@@ -309,7 +310,7 @@ fn sets_without_a_guess_are_not_lost() {
         (1, 1) => f64::NAN,
         _ => normal(2, node, set),
     };
-    let given = Given { guess: Box::new(nothing), ..Given::random(Topology::Orders, 1.0, 1) };
+    let given = Given { estimate: Box::new(nothing), ..Given::random(Topology::Orders, 1.0, 1) };
     for start in [0.0, 0.1, 1.0] {
         let settings = ModularSettings { start, ..ModularSettings::default() };
         let mut models = Modular::new(&device, &space, &given, &settings).unwrap();

@@ -21,7 +21,7 @@ pub(super) struct Observation {
 }
 
 /// Observations per update of a full covariance: the matrix is read and written once for so many.
-const TOGETHER: usize = 32;
+const MAX_OBSERVATIONS_AT_ONCE: usize = 32;
 
 pub(in crate::models) enum Belief {
     /// A variance per model.
@@ -74,7 +74,7 @@ impl Belief {
                 }
             }
             Self::Full { count, covariance } => {
-                for few in observations.chunks(TOGETHER) {
+                for few in observations.chunks(MAX_OBSERVATIONS_AT_ONCE) {
                     condition_full(workers, *count, covariance, few, noise, mean);
                 }
             }
@@ -134,9 +134,9 @@ fn condition_full(
         mean.iter_mut().zip(row).for_each(|(mean, w)| *mean += w * residual);
     }
     let w = &w;
-    let mut lanes: Vec<(usize, &mut [f64])> = covariance.chunks_mut(count * ROWS).enumerate().collect();
+    let mut lanes: Vec<(usize, &mut [f64])> = covariance.chunks_mut(count * ROWS_PER_TASK).enumerate().collect();
     workers.for_each(&mut lanes, |_, (block, lines)| {
-        Instructions::detect().run(Downdate { count, first: *block * ROWS, w, lines });
+        Instructions::detect().run(Downdate { count, first: *block * ROWS_PER_TASK, w, lines });
     });
 }
 
@@ -158,7 +158,7 @@ impl Kernel<f64> for Subtract<'_> {
 }
 
 /// Rows of the covariance per task.
-const ROWS: usize = 16;
+const ROWS_PER_TASK: usize = 16;
 
 /// Rows `first..` of `covariance − WᵀW`.
 struct Downdate<'a> {

@@ -25,7 +25,7 @@ impl Learner {
     }
 
     /// `μ + βσ` of a model.
-    pub(in crate::models) fn optimistic(&self, model: usize, beta: f64) -> f64 {
+    pub(in crate::models) fn upper_confidence(&self, model: usize, beta: f64) -> f64 {
         self.mean[model] + beta * self.belief.sd(model)
     }
 

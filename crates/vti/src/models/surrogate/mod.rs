@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use self::belief::Belief;
 use self::learner::Learner;
-use super::table::Table;
+use super::word_probabilities::WordProbabilities;
 use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use crate::device::{Device, DeviceError};
 use crate::optimise::SettingError;
@@ -87,7 +87,7 @@ impl SurrogateSettings {
 /// The surrogate's belief and the distribution that follows from it.
 pub struct Surrogate {
     settings: SurrogateSettings,
-    table: Table,
+    table: WordProbabilities,
     log_prior: Vec<f64>,
     learner: Learner,
     /// The share of the way to p(m) exp(μ + βσ) that was gone last time.
@@ -135,7 +135,7 @@ impl Surrogate {
             learner: Learner::new(vec![0.0; count], belief, settings.noise_decay),
             share: 1.0,
             goal: Vec::with_capacity(count),
-            table: Table::new(catalogue),
+            table: WordProbabilities::new(catalogue),
         };
         surrogate.refresh(workers, settings.beta, f64::INFINITY);
         Ok(surrogate)
@@ -145,7 +145,7 @@ impl Surrogate {
     fn refresh(&mut self, workers: &Workers, beta: f64, limit: f64) -> f64 {
         let Self { log_prior, learner, goal, .. } = self;
         goal.clear();
-        goal.extend(log_prior.iter().enumerate().map(|(m, log_prior)| log_prior + learner.optimistic(m, beta)));
+        goal.extend(log_prior.iter().enumerate().map(|(m, log_prior)| log_prior + learner.upper_confidence(m, beta)));
         let share = self.table.approach(workers, goal, limit, self.share);
         self.share = if share > 0.0 { share } else { 1.0 };
         share

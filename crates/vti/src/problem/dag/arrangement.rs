@@ -8,7 +8,7 @@
 //! η'(θ) = η(θ) · H! · r(θ),     r(θ) = Π_k f_k(w_k) / Σ_{h left at k} f_k(w_h),     f_k(w) = Q_k(w) / Σ_j Q_j(w).
 //! ```
 //!
-//! Here w_h are the weights into and out of unit h, Q_k is what the best independent normal parameters ([`Peak`]) say of unit k,
+//! Here w_h are the weights into and out of unit h, Q_k is what the best independent normal parameters ([`MeanFieldFit`]) say of unit k,
 //! so that f_k(w) is how well w fits place k among all, and r is the probability that units which are put into places one place after another, each with probability in proportion
 //! to how well it fits, end up as they stand. Nothing is lost: η is the same for all arrangements and r sums to 1 over them, so
 //! the evidence `∫ η'` is `∫ η` exactly, and so are all means of functions of the node's mean. Units that Q does not tell apart,
@@ -16,19 +16,25 @@
 //! any unit.
 
 use super::layout::Layout;
-use super::peak::Peak;
+use super::mean_field_fit::MeanFieldFit;
 use crate::random::{Purpose, Stream};
 
 /// The most hidden units that are arranged: beyond, all arrangements are left in.
-const MOST: usize = 64;
+const MAX_UNITS: usize = 64;
 
 /// Whether there are few enough units.
 pub(super) fn is_arranged(layout: Layout) -> bool {
-    layout.hidden <= MOST
+    layout.hidden <= MAX_UNITS
 }
 
 /// `log H! r(θ)`, its gradient added to `gradient`.
-pub(super) fn log_weight(layout: Layout, parents: usize, peak: &Peak, theta: &[f64], gradient: &mut [f64]) -> f64 {
+pub(super) fn log_weight(
+    layout: Layout,
+    parents: usize,
+    fit: &MeanFieldFit,
+    theta: &[f64],
+    gradient: &mut [f64],
+) -> f64 {
     let hidden = layout.hidden;
     // log Q_k(w_h), place by place, but for a constant.
     let mut fits = vec![0.0; hidden * hidden];
@@ -36,7 +42,7 @@ pub(super) fn log_weight(layout: Layout, parents: usize, peak: &Peak, theta: &[f
     for first in firsts(layout, parents) {
         let units = &theta[first..first + hidden];
         for (k, fits) in fits.chunks_exact_mut(hidden).enumerate() {
-            let (mean, precision) = (peak.location[first + k], peak.precision[first + k]);
+            let (mean, precision) = (fit.location[first + k], fit.precision[first + k]);
             let level = 0.5 * precision.ln();
             known[k] += level;
             fits.iter_mut().zip(units).for_each(|(fit, w)| *fit += level - 0.5 * precision * (w - mean) * (w - mean));
@@ -73,7 +79,7 @@ pub(super) fn log_weight(layout: Layout, parents: usize, peak: &Peak, theta: &[f
     }
     for first in firsts(layout, parents) {
         for (k, by_fit) in fits.chunks_exact(hidden).enumerate() {
-            let (mean, precision) = (peak.location[first + k], peak.precision[first + k]);
+            let (mean, precision) = (fit.location[first + k], fit.precision[first + k]);
             for (h, by_fit) in by_fit.iter().enumerate() {
                 gradient[first + h] -= by_fit * precision * (theta[first + h] - mean);
             }
@@ -92,16 +98,16 @@ fn log_factorial(n: usize) -> f64 {
 }
 
 /// `E_Q log H! r(θ)`: what choosing an arrangement adds to the bound of Q. By draws, always the same ones.
-pub(super) fn expected_log_weight(layout: Layout, parents: usize, peak: &Peak) -> f64 {
+pub(super) fn expected_log_weight(layout: Layout, parents: usize, fit: &MeanFieldFit) -> f64 {
     const DRAWS: u64 = 8;
-    let dim = peak.location.len();
+    let dim = fit.location.len();
     let (mut theta, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
     let draws = (0..DRAWS).map(|number| {
         let mut stream = Stream::new(0, Purpose::Initialise, u64::MAX, number);
-        for (x, (mean, precision)) in theta.iter_mut().zip(peak.location.iter().zip(&peak.precision)) {
+        for (x, (mean, precision)) in theta.iter_mut().zip(fit.location.iter().zip(&fit.precision)) {
             *x = mean + stream.normal() / precision.sqrt();
         }
-        log_weight(layout, parents, peak, &theta, &mut gradient)
+        log_weight(layout, parents, fit, &theta, &mut gradient)
     });
     draws.sum::<f64>() / DRAWS as f64
 }
@@ -110,12 +116,12 @@ pub(super) fn expected_log_weight(layout: Layout, parents: usize, peak: &Peak) -
 mod tests {
     use super::*;
 
-    fn peak(layout: Layout, parents: usize) -> Peak {
+    fn fit(layout: Layout, parents: usize) -> MeanFieldFit {
         let dim = layout.dim(parents);
         let mut stream = Stream::new(3, Purpose::Other(6), 0, 0);
         let location = (0..dim).map(|_| stream.normal()).collect();
         let precision = (0..dim).map(|_| (1.0 + 2.0 * stream.uniform()).exp()).collect();
-        Peak { location, precision, lower_bound: 0.0 }
+        MeanFieldFit { location, precision, lower_bound: 0.0 }
     }
 
     /// θ with its units in another order.
@@ -131,7 +137,7 @@ mod tests {
     fn arrangements_share_one() {
         for (scale, bias) in [(false, false), (true, true)] {
             let layout = Layout { scale, hidden: 4, bias };
-            let peak = peak(layout, 2);
+            let fit = fit(layout, 2);
             let mut stream = Stream::new(4, Purpose::Other(6), 0, 0);
             let theta: Vec<f64> = (0..layout.dim(2)).map(|_| stream.normal()).collect();
             let mut sum = 0.0;
@@ -139,7 +145,7 @@ mod tests {
                 for b in (0..4).filter(|&b| b != a) {
                     for c in (0..4).filter(|&c| c != a && c != b) {
                         let moved = arranged(layout, 2, &theta, &[a, b, c, 6 - a - b - c]);
-                        sum += log_weight(layout, 2, &peak, &moved, &mut vec![0.0; theta.len()]).exp();
+                        sum += log_weight(layout, 2, &fit, &moved, &mut vec![0.0; theta.len()]).exp();
                     }
                 }
             }
@@ -150,16 +156,16 @@ mod tests {
     #[test]
     fn gradients_are_those_of_the_weight() {
         let layout = Layout { scale: true, hidden: 5, bias: true };
-        let peak = peak(layout, 3);
+        let fit = fit(layout, 3);
         let mut stream = Stream::new(5, Purpose::Other(6), 0, 0);
         let theta: Vec<f64> = (0..layout.dim(3)).map(|_| stream.normal()).collect();
         let mut gradient = vec![0.0; theta.len()];
-        log_weight(layout, 3, &peak, &theta, &mut gradient);
+        log_weight(layout, 3, &fit, &theta, &mut gradient);
         for i in 0..theta.len() {
             let moved = |by: f64| {
                 let mut theta = theta.clone();
                 theta[i] += by;
-                log_weight(layout, 3, &peak, &theta, &mut vec![0.0; theta.len()])
+                log_weight(layout, 3, &fit, &theta, &mut vec![0.0; theta.len()])
             };
             let numeric = (moved(1e-5) - moved(-1e-5)) / 2e-5;
             assert!((numeric - gradient[i]).abs() < 1e-5 * (1.0 + numeric.abs()), "{i}: {numeric} {}", gradient[i]);
@@ -170,10 +176,10 @@ mod tests {
     fn units_that_are_alike_are_not_told_apart() {
         let layout = Layout { scale: false, hidden: 6, bias: false };
         let dim = layout.dim(2);
-        let alike = Peak { location: vec![0.0; dim], precision: vec![1.0; dim], lower_bound: 0.0 };
+        let alike = MeanFieldFit { location: vec![0.0; dim], precision: vec![1.0; dim], lower_bound: 0.0 };
         let theta: Vec<f64> = (0..dim).map(|i| (i as f64).sin()).collect();
         assert!(log_weight(layout, 2, &alike, &theta, &mut vec![0.0; dim]).abs() < 1e-9);
-        let apart = Peak { location: theta.clone(), precision: vec![1e4; dim], lower_bound: 0.0 };
+        let apart = MeanFieldFit { location: theta.clone(), precision: vec![1e4; dim], lower_bound: 0.0 };
         let expected = 720f64.ln();
         assert!((log_weight(layout, 2, &apart, &theta, &mut vec![0.0; dim]) - expected).abs() < 1e-9);
         assert!((expected_log_weight(layout, 2, &apart) - expected).abs() < 1e-6);

@@ -3,7 +3,7 @@
 //! The evidence of a graph is a product over nodes, so n 2^{n−1} numbers decide the posterior of all graphs.
 
 use super::linear::Linear;
-use super::{StructurePrior, Table};
+use super::{NodeData, StructurePrior};
 use crate::graph::{Graph, GraphError, all_dags, nodes_of};
 use crate::optimise::SettingError;
 use crate::stats::log_sum_exp;
@@ -75,17 +75,17 @@ pub struct LinearEvidence(Linear);
 
 impl LinearEvidence {
     /// With noise σ and weights of prior standard deviation s.
-    pub fn new(table: &Table, sigma: f64, scale: f64) -> Result<Self, SettingError> {
+    pub fn new(table: &NodeData, sigma: f64, scale: f64) -> Result<Self, SettingError> {
         SettingError::check("sigma", sigma, sigma > 0.0 && sigma.is_finite(), "positive")?;
         Self::with_noise(table, Some(sigma), scale)
     }
 
     /// With log σ_j ~ N(0, 1) for each node, and weights of prior standard deviation s.
-    pub fn with_unknown_noise(table: &Table, scale: f64) -> Result<Self, SettingError> {
+    pub fn with_unknown_noise(table: &NodeData, scale: f64) -> Result<Self, SettingError> {
         Self::with_noise(table, None, scale)
     }
 
-    fn with_noise(table: &Table, sigma: Option<f64>, scale: f64) -> Result<Self, SettingError> {
+    fn with_noise(table: &NodeData, sigma: Option<f64>, scale: f64) -> Result<Self, SettingError> {
         SettingError::check("weight_scale", scale, scale > 0.0 && scale.is_finite(), "positive")?;
         Ok(Self(Linear::new(table, sigma, scale)))
     }
@@ -108,14 +108,14 @@ mod tests {
     use crate::problem::dag::simulate::{SimulationSettings, simulate};
     use crate::problem::dag::{GraphPrior, Rules, Sem};
 
-    fn table(nodes: usize, rows: usize) -> Table {
+    fn table(nodes: usize, rows: usize) -> NodeData {
         let settings =
             SimulationSettings { nodes, rows, sem: Sem::Linear {}, edge_probability: 0.8, ..Default::default() };
         simulate(&settings).unwrap().table
     }
 
     /// log N(x; 0, V) from the n × n covariance itself, by Gauss's elimination.
-    fn dense(table: &Table, node: usize, parents: &[usize], sigma: f64, scale: f64) -> f64 {
+    fn dense(table: &NodeData, node: usize, parents: &[usize], sigma: f64, scale: f64) -> f64 {
         let n = table.columns[0].len();
         let covariance = |a: usize, b: usize| {
             let shared: f64 = parents.iter().map(|&p| table.columns[p][a] * table.columns[p][b]).sum();
@@ -174,7 +174,7 @@ mod tests {
     fn unknown_noise_is_integrated_out() {
         let (few, many) = (table(3, 5), table(3, 2000));
         // Also noise far from what the prior expects.
-        let scaled = |table: &Table, by: f64| Table {
+        let scaled = |table: &NodeData, by: f64| NodeData {
             names: table.names.clone(),
             columns: table.columns.iter().map(|column| column.iter().map(|x| by * x).collect()).collect(),
         };

@@ -2,9 +2,9 @@
 
 use std::f64::consts::TAU;
 
-use super::Table;
+use super::NodeData;
 use crate::graph::nodes_of;
-use crate::problem::Frame;
+use crate::problem::Preconditioner;
 use crate::stats::log_sum_exp;
 use crate::triangular::{cholesky, dot, log_diagonal, packed_len, solve, solve_transposed};
 
@@ -41,7 +41,7 @@ struct Mode {
 }
 
 impl Linear {
-    pub(super) fn new(table: &Table, sigma: Option<f64>, scale: f64) -> Self {
+    pub(super) fn new(table: &NodeData, sigma: Option<f64>, scale: f64) -> Self {
         let pairs = table.columns.iter().flat_map(|a| table.columns.iter().map(move |b| dot(a, b)));
         let rows = table.columns.first().map_or(0, Vec::len) as f64;
         Self { nodes: table.columns.len(), rows, products: pairs.collect(), sigma, scale }
@@ -103,12 +103,12 @@ impl Linear {
     }
 
     /// The posterior of the parameters: exact where σ is known, otherwise normal around the mode of (log σ, w).
-    pub(super) fn frame(&self, node: usize, parents: u64) -> Option<Frame> {
+    pub(super) fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
         let parents: Vec<usize> = nodes_of(parents).collect();
         match self.sigma {
             Some(sigma) => {
                 let Weights { mean, factor, .. } = self.weights(node, &parents, sigma)?;
-                Frame::from_factor(mean, factor)
+                Preconditioner::from_factor(mean, factor)
             }
             None => self.frame_of_unknown(node, &parents),
         }
@@ -116,11 +116,11 @@ impl Linear {
 
     /// The mode of (log σ, w): alternates between the weights given σ and σ given the weights, until σ stays.
     fn mode(&self, node: usize, parents: &[usize]) -> Option<Mode> {
-        const ROUNDS: usize = 100;
+        const MAX_ROUNDS: usize = 100;
         let mut log_sigma = 0.5 * (self.product(node, node) / self.rows.max(1.0)).max(f64::MIN_POSITIVE).ln();
         let mut weights = self.weights(node, parents, log_sigma.exp())?;
         let mut squares = 0.0;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             squares = self.squares(node, parents, &weights.mean, |_, _| {}).max(f64::MIN_POSITIVE);
             let next = mode_of_log_sigma(self.rows, squares, log_sigma);
             weights = self.weights(node, parents, next.exp())?;
@@ -135,7 +135,7 @@ impl Linear {
     }
 
     /// A normal density around the mode of (log σ, w), which are uncorrelated there but for the prior of the weights.
-    fn frame_of_unknown(&self, node: usize, parents: &[usize]) -> Option<Frame> {
+    fn frame_of_unknown(&self, node: usize, parents: &[usize]) -> Option<Preconditioner> {
         let Mode { log_sigma, precision, weights } = self.mode(node, parents)?;
         let location = [&[log_sigma], &weights.mean[..]].concat();
         let mut factor = vec![precision.sqrt()];
@@ -143,7 +143,7 @@ impl Linear {
             factor.push(0.0);
             factor.extend_from_slice(&weights.factor[packed_len(row)..packed_len(row + 1)]);
         }
-        Frame::from_factor(location, factor)
+        Preconditioner::from_factor(location, factor)
     }
 
     /// `log p(x_j | x_pa)`, σ and weights integrated out. Not a number where rounding leaves a matrix without its
@@ -159,10 +159,10 @@ impl Linear {
     /// The integral over log σ by a sum over an even grid, exact to many digits for a smooth function that vanishes at both
     /// ends. The grid starts at the mode, and goes on in both directions until nothing is left to be found.
     fn integrated(&self, node: usize, parents: &[usize]) -> f64 {
-        /// Nats below the peak that do not matter.
+        /// Nats below the fit that do not matter.
         const NEGLIGIBLE: f64 = 40.0;
         /// The most points in one direction.
-        const MOST: usize = 100_000;
+        const MAX_KEPT: usize = 100_000;
         let Some(Mode { log_sigma: start, .. }) = self.mode(node, parents) else { return f64::NAN };
         // The likelihood of log σ has a standard deviation of about 1/√(2n), and the prior can only sharpen it.
         let step = 0.5 / (2.0 * self.rows + 1.0).sqrt();
@@ -173,7 +173,7 @@ impl Linear {
         let mut found = vec![log_joint(start)];
         let mut highest = found[0];
         for direction in [-step, step] {
-            for point in 1..=MOST {
+            for point in 1..=MAX_KEPT {
                 let value = log_joint(start + direction * point as f64);
                 // Where σ is next to nothing, the precision may be singular and the value not a number.
                 if value.is_nan() || value <= highest - NEGLIGIBLE {

@@ -9,9 +9,9 @@ mod layout;
 mod likelihood;
 mod linear;
 mod mean_field;
+mod mean_field_fit;
 mod nonlinear;
 mod normaliser;
-mod peak;
 mod prior;
 mod rules;
 mod sem;
@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use exact::{Enumeration, LinearEvidence, enumerate};
 pub use likelihood::{MlpLikelihood, Scratch};
 pub use mean_field::{MeanField, Moments};
+pub use mean_field_fit::{MeanFieldFit, Start};
 pub use normaliser::Normaliser;
-pub use peak::{Peak, Start};
 pub use prior::{MOST_NODES_OF_GRAPHS, StructurePrior};
 pub use rules::Rules;
 pub use sem::{Dag, DagError};
@@ -32,7 +32,7 @@ pub use crate::space::RulesError;
 
 /// Measurements: a column per node.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct NodeData {
     /// What people call the nodes.
     pub names: Vec<String>,
     /// The numbers of each node, all columns equally long.

@@ -1,23 +1,23 @@
-//! Non-linear structural equations: the kernel, with memory for as many threads as there are, and peaks met so far.
+//! Non-linear structural equations: the kernel, with memory for as many threads as there are, and modes met so far.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::arrangement::{expected_log_weight, is_arranged, log_weight};
-use super::{MeanField, MlpLikelihood, Moments, Peak, Scratch, Start};
-use crate::problem::Frame;
+use super::{MeanField, MeanFieldFit, MlpLikelihood, Moments, Scratch, Start};
+use crate::problem::Preconditioner;
 
-/// Peaks by node and parents; none where there is none to be found.
-type Peaks = HashMap<(usize, u64), Option<Arc<Peak>>>;
+/// Modes by node and parents; none where there is none to be found.
+type Modes = HashMap<(usize, u64), Option<Arc<MeanFieldFit>>>;
 
-/// Likelihoods and peaks of nodes given their parents.
+/// Likelihoods and modes of nodes given their parents.
 #[derive(Debug)]
 pub(super) struct Nonlinear {
     likelihood: MlpLikelihood<f32>,
     weight_scale: f64,
     scratch: Mutex<Vec<Scratch<f32>>>,
     moments: Mutex<Vec<Moments<f32>>>,
-    peaks: Mutex<Peaks>,
+    modes: Mutex<Modes>,
 }
 
 /// Nothing is left half done where a thread panics.
@@ -27,8 +27,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Nonlinear {
     pub(super) fn new(likelihood: MlpLikelihood<f32>, weight_scale: f64) -> Self {
-        let (scratch, moments, peaks) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { likelihood, weight_scale, scratch, moments, peaks }
+        let (scratch, moments, modes) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { likelihood, weight_scale, scratch, moments, modes }
     }
 
     /// `log p(x_j | x_pa, θ_j)` of one arrangement of the hidden units, and its gradient.
@@ -37,8 +37,8 @@ impl Nonlinear {
         self.plain_log_likelihoods(node, parents, theta, &mut value, gradient);
         let [value] = value;
         match self.arranged(node, parents) {
-            Some(peak) if value.is_finite() => {
-                value + log_weight(self.likelihood.layout, parents.count_ones() as usize, &peak, theta, gradient)
+            Some(fit) if value.is_finite() => {
+                value + log_weight(self.likelihood.layout, parents.count_ones() as usize, &fit, theta, gradient)
             }
             _ => value,
         }
@@ -64,41 +64,41 @@ impl Nonlinear {
     }
 
     /// What tells hidden units apart, where there are any and they are few enough.
-    fn arranged(&self, node: usize, parents: u64) -> Option<Arc<Peak>> {
-        (parents != 0 && is_arranged(self.likelihood.layout)).then(|| self.peak(node, parents)).flatten()
+    fn arranged(&self, node: usize, parents: u64) -> Option<Arc<MeanFieldFit>> {
+        (parents != 0 && is_arranged(self.likelihood.layout)).then(|| self.fit(node, parents)).flatten()
     }
 
     /// Where the best independent normal parameters are.
-    pub(super) fn frame(&self, node: usize, parents: u64) -> Option<Frame> {
-        let peak = self.peak(node, parents)?;
-        Frame::diagonal(peak.location.clone(), &peak.precision)
+    pub(super) fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
+        let fit = self.fit(node, parents)?;
+        Preconditioner::diagonal(fit.location.clone(), &fit.precision)
     }
 
     /// Their evidence lower bound, for one arrangement.
-    pub(super) fn guess(&self, node: usize, parents: u64) -> f64 {
-        let Some(peak) = self.peak(node, parents) else { return f64::NEG_INFINITY };
+    pub(super) fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
+        let Some(fit) = self.fit(node, parents) else { return f64::NEG_INFINITY };
         let chosen = self
             .arranged(node, parents)
-            .map_or(0.0, |peak| expected_log_weight(self.likelihood.layout, parents.count_ones() as usize, &peak));
-        peak.lower_bound + chosen
+            .map_or(0.0, |fit| expected_log_weight(self.likelihood.layout, parents.count_ones() as usize, &fit));
+        fit.lower_bound + chosen
     }
 
-    /// The better of two peaks: reached from random weights, and from what was found without the last parent. A pure function,
+    /// The better of two modes: reached from random weights, and from what was found without the last parent. A pure function,
     /// however often and in whatever order it is asked.
-    fn peak(&self, node: usize, parents: u64) -> Option<Arc<Peak>> {
-        if let Some(known) = lock(&self.peaks).get(&(node, parents)) {
+    fn fit(&self, node: usize, parents: u64) -> Option<Arc<MeanFieldFit>> {
+        if let Some(known) = lock(&self.modes).get(&(node, parents)) {
             return known.clone();
         }
         let fewer = parents & !(1u64.checked_shl(63 - parents.leading_zeros().min(63)).unwrap_or(0));
-        let nearby = if fewer == 0 { None } else { self.peak(node, fewer) };
+        let nearby = if fewer == 0 { None } else { self.fit(node, fewer) };
         let mut starts = vec![Start::Random(0)];
-        starts.extend(nearby.as_deref().map(|peak| Start::Near { parents: fewer, peak }));
+        starts.extend(nearby.as_deref().map(|fit| Start::Near { parents: fewer, fit }));
         let field = MeanField::new(&self.likelihood, self.weight_scale);
         let kept = lock(&self.moments).pop();
         let mut moments = kept.unwrap_or_else(|| field.scratch());
-        let found = field.peak(&mut moments, node, parents, &starts).map(Arc::new);
+        let found = field.fit(&mut moments, node, parents, &starts).map(Arc::new);
         lock(&self.moments).push(moments);
-        lock(&self.peaks).insert((node, parents), found.clone());
+        lock(&self.modes).insert((node, parents), found.clone());
         found
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::linear::Linear;
 use super::nonlinear::Nonlinear;
-use super::{DagSettings, GraphPrior, MlpLikelihood, Noise, RulesError, Sem, StructurePrior, Table};
+use super::{DagSettings, GraphPrior, MlpLikelihood, NodeData, Noise, RulesError, Sem, StructurePrior};
 use crate::graph::Graph;
 use crate::optimise::SettingError;
-use crate::problem::{Constraint, Constraints, DensityError, Factors, Frame, Problem, Topology};
+use crate::problem::{Constraint, Constraints, DensityError, Factors, Preconditioner, Problem, Topology};
 use crate::space::{Blocks, Dags, ModelSpace, NodeParameters, SpaceError};
 
 /// Structural equations over all graphs of some nodes (paper, appendix mlpdagdescription).
@@ -24,8 +24,8 @@ use crate::space::{Blocks, Dags, ModelSpace, NodeParameters, SpaceError};
 ///
 /// ```
 /// use vti::problem::Problem;
-/// use vti::problem::dag::{Dag, DagSettings, Noise, Sem, Table};
-/// let table = Table { names: vec!["a".into(), "b".into()], columns: vec![vec![1.0, -1.0], vec![2.0, -2.1]] };
+/// use vti::problem::dag::{Dag, DagSettings, Noise, Sem, NodeData};
+/// let table = NodeData { names: vec!["a".into(), "b".into()], columns: vec![vec![1.0, -1.0], vec![2.0, -2.1]] };
 /// let settings = DagSettings { sem: Sem::Linear {}, noise: Noise::Known { sigma: 1.0 }, ..DagSettings::default() };
 /// let problem = Dag::new(table, settings)?;
 /// assert_eq!(problem.parameter_names(), ["b→a", "a→b"]);
@@ -33,7 +33,7 @@ use crate::space::{Blocks, Dags, ModelSpace, NodeParameters, SpaceError};
 /// ```
 #[derive(Debug)]
 pub struct Dag {
-    table: Table,
+    table: NodeData,
     settings: DagSettings,
     space: Dags,
     prior: StructurePrior,
@@ -91,7 +91,7 @@ impl Dag {
     }
 
     /// Checks the data and the settings.
-    pub fn new(table: Table, settings: DagSettings) -> Result<Self, DagError> {
+    pub fn new(table: NodeData, settings: DagSettings) -> Result<Self, DagError> {
         let positive =
             |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
         positive("weight_scale", settings.weight_scale)?;
@@ -130,7 +130,7 @@ impl Dag {
     }
 
     /// The data.
-    pub fn table(&self) -> &Table {
+    pub fn table(&self) -> &NodeData {
         &self.table
     }
 
@@ -184,7 +184,7 @@ impl Dag {
 }
 
 /// Finite numbers in columns of one length, at least one in each.
-fn check_columns(table: &Table) -> Result<(), DagError> {
+fn check_columns(table: &NodeData) -> Result<(), DagError> {
     let rows = table.columns.first().map_or(0, Vec::len);
     if rows == 0 {
         return Err(DagError::NoRows);
@@ -291,18 +291,18 @@ impl Factors for Dag {
         Ok(likelihood + self.add_prior(theta, gradient))
     }
 
-    fn frame(&self, node: usize, parents: u64) -> Option<Frame> {
+    fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
         match &self.likelihood {
-            Likelihood::Linear(linear) => linear.frame(node, parents),
-            Likelihood::Mlp(mlp) => mlp.frame(node, parents),
+            Likelihood::Linear(linear) => linear.preconditioner(node, parents),
+            Likelihood::Mlp(mlp) => mlp.preconditioner(node, parents),
         }
     }
 
     /// Of linear equations the evidence itself; of non-linear ones a lower bound.
-    fn guess(&self, node: usize, parents: u64) -> f64 {
+    fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
         match &self.likelihood {
             Likelihood::Linear(linear) => linear.log_evidence(node, parents),
-            Likelihood::Mlp(mlp) => mlp.guess(node, parents),
+            Likelihood::Mlp(mlp) => mlp.log_evidence_estimate(node, parents),
         }
     }
 

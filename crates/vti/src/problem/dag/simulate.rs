@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Sem, Table};
+use super::{NodeData, Sem};
 use crate::graph::{Graph, nodes_of};
 use crate::optimise::SettingError;
 use crate::random::{Purpose, Stream};
@@ -44,7 +44,7 @@ impl Default for SimulationSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
     /// The table: columns `x1`, `x2`, ….
-    pub table: Table,
+    pub table: NodeData,
     /// The graph.
     pub truth: Graph,
 }
@@ -76,7 +76,7 @@ pub fn simulate(settings: &SimulationSettings) -> Result<Simulated, SettingError
         columns.iter_mut().zip(&values).for_each(|(column, &value)| column.push(value));
     }
     let names = (1..=nodes).map(|number| format!("x{number}")).collect();
-    Ok(Simulated { table: Table { names, columns }, truth })
+    Ok(Simulated { table: NodeData { names, columns }, truth })
 }
 
 fn check(settings: &SimulationSettings) -> Result<(), SettingError> {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     /// Weights and residual variance, by Gauss and Jordan's elimination.
-    fn least_squares(table: &Table, node: usize, parents: &[usize]) -> (Vec<f64>, f64) {
+    fn least_squares(table: &NodeData, node: usize, parents: &[usize]) -> (Vec<f64>, f64) {
         let of = |a: usize, b: usize| table.columns[a].iter().zip(&table.columns[b]).map(|(a, b)| a * b).sum::<f64>();
         let all: Vec<usize> = parents.iter().copied().chain([node]).collect();
         let mut matrix: Vec<Vec<f64>> = all.iter().map(|&a| all.iter().map(|&b| of(a, b)).collect()).collect();

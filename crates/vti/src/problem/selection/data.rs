@@ -17,7 +17,7 @@ pub struct Term {
 
 /// A response and terms, as they were measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct RegressionData {
     /// Name of the response.
     pub response_name: String,
     /// The response.

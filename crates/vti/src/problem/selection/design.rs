@@ -1,6 +1,6 @@
 //! The numbers behind a selection: columns in one place, standardised, and their products.
 
-use super::data::{Table, TableError, Term};
+use super::data::{RegressionData, TableError, Term};
 
 /// How a column was changed: `standardised = (measured − center) / scale`.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -46,7 +46,7 @@ pub struct Design {
 
 impl Design {
     /// Checks a table and lays it out.
-    pub fn new(table: &Table, standardise: Standardise) -> Result<Self, TableError> {
+    pub fn new(table: &RegressionData, standardise: Standardise) -> Result<Self, TableError> {
         check(table)?;
         let rows = table.response.len();
         let ordered = |always: bool| table.terms.iter().filter(move |term| term.always == always);
@@ -148,7 +148,7 @@ impl Design {
     }
 }
 
-fn check(table: &Table) -> Result<(), TableError> {
+fn check(table: &RegressionData) -> Result<(), TableError> {
     let rows = table.response.len();
     let mut names = std::collections::HashSet::from([table.response_name.as_str()]);
     if rows < 3 {

@@ -37,7 +37,7 @@ pub enum ExactError {
         most: usize,
     },
     /// No place where the density is finite.
-    #[error("model {model}: the density is not finite anywhere a peak was looked for")]
+    #[error("model {model}: the density is not finite anywhere a mode was looked for")]
     NoPeak {
         /// The model, as people read it.
         model: String,
@@ -160,10 +160,10 @@ struct ScaleGrid {
 }
 
 impl ScaleGrid {
-    /// Given a residual sum of squares R, the likelihood of log σ peaks at ½ log(R/n) with a standard deviation of about
+    /// Given a residual sum of squares R, the likelihood of log σ modes at ½ log(R/n) with a standard deviation of about
     /// 1/√(2n), falls faster than that below and like σ⁻ⁿ above. R lies between that of the whole model and yᵀy.
     fn new(selection: &Selection) -> Self {
-        /// Nats below the peak that do not matter.
+        /// Nats below the mode that do not matter.
         const NEGLIGIBLE: f64 = 40.0;
         /// Prior standard deviations beyond which nothing is.
         const FARTHEST: f64 = 9.0;
@@ -175,10 +175,10 @@ impl ScaleGrid {
         let mut whole = Swept::new(selection, 1e-9 * mean_square);
         (0..design.terms().len()).for_each(|term| whole.flip(term));
         let squares: f64 = design.response().iter().map(|y| y * y).sum();
-        let peak = |residual: f64| 0.5 * (residual.max(f64::MIN_POSITIVE) / n).ln();
+        let mode = |residual: f64| 0.5 * (residual.max(f64::MIN_POSITIVE) / n).ln();
         let below = (NEGLIGIBLE / n).sqrt();
-        let low = (peak(whole.fit().residual) - 2.0 * below).max(center - FARTHEST * sd);
-        let high = (peak(squares) + below + NEGLIGIBLE / n).min(center + FARTHEST * sd).max(low + below);
+        let low = (mode(whole.fit().residual) - 2.0 * below).max(center - FARTHEST * sd);
+        let high = (mode(squares) + below + NEGLIGIBLE / n).min(center + FARTHEST * sd).max(low + below);
         // The prior can only sharpen this.
         let narrowest = (2.0 * n + sd.powi(-2)).sqrt().recip();
         let points = ((high - low) / (0.7 * narrowest)).ceil() as usize + 1;

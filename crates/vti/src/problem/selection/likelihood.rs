@@ -89,7 +89,7 @@ pub(super) struct Pointwise<'a> {
     /// The scale, where it is a parameter.
     pub scale: f64,
     /// In: η. Out: ∂ log likelihood/∂η.
-    pub eta: &'a mut [f64],
+    pub predictor: &'a mut [f64],
 }
 
 impl Kernel<f64> for Pointwise<'_> {
@@ -98,13 +98,13 @@ impl Kernel<f64> for Pointwise<'_> {
 
     #[inline(always)]
     fn run<V: Vector<f64>>(self) -> (f64, f64) {
-        let Self { likelihood, response, scale, eta } = self;
+        let Self { likelihood, response, scale, predictor } = self;
         let n = response.len() as f64;
         match likelihood {
             Likelihood::Gaussian { sigma } => {
                 let precision = sigma.unwrap_or(scale).powi(-2);
-                let squares = each(response, eta, |y, eta| {
-                    let r = y - eta;
+                let squares = each(response, predictor, |y, predictor| {
+                    let r = y - predictor;
                     (r * r, r * precision)
                 });
                 (-0.5 * squares * precision - n * sigma.unwrap_or(scale).ln(), squares * precision - n)
@@ -112,8 +112,8 @@ impl Kernel<f64> for Pointwise<'_> {
             Likelihood::Robust { alpha, sigma1, sigma2 } => {
                 let (a0, b0) = (((1.0 - alpha) / sigma1).ln(), (alpha / sigma2).ln());
                 let (pa, pb) = (sigma1.powi(-2), sigma2.powi(-2));
-                let value = each(response, eta, |y, eta| {
-                    let r = y - eta;
+                let value = each(response, predictor, |y, predictor| {
+                    let r = y - predictor;
                     let (a, b) = (a0 - 0.5 * r * r * pa, b0 - 0.5 * r * r * pb);
                     // Shares of both parts without overflow.
                     let other = Real::exp(-(a - b).abs());
@@ -127,8 +127,8 @@ impl Kernel<f64> for Pointwise<'_> {
             Likelihood::StudentT { df } => {
                 let spread = df * scale * scale;
                 let mut by_scale = [0.0; LANES];
-                let value = each_lane(response, eta, |lane, y, eta| {
-                    let r = y - eta;
+                let value = each_lane(response, predictor, |lane, y, predictor| {
+                    let r = y - predictor;
                     let weight = (df + 1.0) * r / (spread + r * r);
                     by_scale[lane] += weight * r;
                     (-0.5 * (df + 1.0) * Real::ln(1.0 + r * r / spread), weight)
@@ -136,13 +136,15 @@ impl Kernel<f64> for Pointwise<'_> {
                 (value - n * scale.ln(), by_scale.iter().sum::<f64>() - n)
             }
             Likelihood::Logistic {} => {
-                let value = each(response, eta, |y, eta| (y * eta - eta.softplus(), y - eta.sigmoid()));
+                let value = each(response, predictor, |y, predictor| {
+                    (y * predictor - predictor.softplus(), y - predictor.sigmoid())
+                });
                 (value, 0.0)
             }
             Likelihood::Poisson {} => {
-                let value = each(response, eta, |y, eta| {
-                    let mean = Real::exp(eta);
-                    (y * eta - mean, y - mean)
+                let value = each(response, predictor, |y, predictor| {
+                    let mean = Real::exp(predictor);
+                    (y * predictor - mean, y - mean)
                 });
                 (value, 0.0)
             }
@@ -155,26 +157,26 @@ const LANES: usize = 16;
 
 /// Replaces each η by the second result and sums the first.
 #[inline(always)]
-fn each(response: &[f64], eta: &mut [f64], f: impl Fn(f64, f64) -> (f64, f64)) -> f64 {
-    each_lane(response, eta, |_, y, eta| f(y, eta))
+fn each(response: &[f64], predictor: &mut [f64], f: impl Fn(f64, f64) -> (f64, f64)) -> f64 {
+    each_lane(response, predictor, |_, y, predictor| f(y, predictor))
 }
 
 #[inline(always)]
-fn each_lane(response: &[f64], eta: &mut [f64], mut f: impl FnMut(usize, f64, f64) -> (f64, f64)) -> f64 {
+fn each_lane(response: &[f64], predictor: &mut [f64], mut f: impl FnMut(usize, f64, f64) -> (f64, f64)) -> f64 {
     let mut sums = [0.0; LANES];
-    let mut etas = eta.chunks_exact_mut(LANES);
+    let mut etas = predictor.chunks_exact_mut(LANES);
     let mut responses = response.chunks_exact(LANES);
-    for (eta, y) in etas.by_ref().zip(responses.by_ref()) {
+    for (predictor, y) in etas.by_ref().zip(responses.by_ref()) {
         for lane in 0..LANES {
-            let (value, derivative) = f(lane, y[lane], eta[lane]);
+            let (value, derivative) = f(lane, y[lane], predictor[lane]);
             sums[lane] += value;
-            eta[lane] = derivative;
+            predictor[lane] = derivative;
         }
     }
-    for (lane, (eta, &y)) in etas.into_remainder().iter_mut().zip(responses.remainder()).enumerate() {
-        let (value, derivative) = f(lane, y, *eta);
+    for (lane, (predictor, &y)) in etas.into_remainder().iter_mut().zip(responses.remainder()).enumerate() {
+        let (value, derivative) = f(lane, y, *predictor);
         sums[lane] += value;
-        *eta = derivative;
+        *predictor = derivative;
     }
     sums.iter().sum()
 }

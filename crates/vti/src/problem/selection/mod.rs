@@ -5,9 +5,9 @@ mod data;
 mod design;
 mod enumerate;
 mod exact;
-mod frame;
 mod gaussian;
 mod likelihood;
+mod preconditioner;
 mod prior;
 mod quadrature;
 pub mod simulate;
@@ -18,7 +18,7 @@ use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
-pub use data::{Table, TableError, Term};
+pub use data::{RegressionData, TableError, Term};
 pub use design::{Design, Scaling, Standardise};
 pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};
 pub use exact::{ExactError, log_evidences};
@@ -26,10 +26,10 @@ pub use likelihood::Likelihood;
 pub use prior::{CoefficientPrior, ModelPrior};
 pub use quadrature::{Evidence, QuadratureLimits, evidence_by_quadrature};
 
-use self::frame::Quadratic;
 use self::gaussian::{Products, Squares};
 use self::likelihood::Pointwise;
-use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Frame, Problem};
+use self::preconditioner::Quadratic;
+use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Preconditioner, Problem};
 use crate::optimise::SettingError;
 use crate::simd::Real;
 use crate::simd::{Instructions, Kernel, Vector};
@@ -65,7 +65,7 @@ impl Default for SelectionSettings {
 pub enum SelectionError {
     /// The table is unusable.
     #[error(transparent)]
-    Table(#[from] TableError),
+    RegressionData(#[from] TableError),
     /// A setting out of its range.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -101,7 +101,7 @@ pub struct Selection {
     determinants: RwLock<HashMap<Box<[u16]>, f64>>,
     /// What Gaussian errors need of the response; the others need all of it.
     products: Option<Products>,
-    /// What frames are made of.
+    /// What preconditioners are made of.
     quadratic: Option<Quadratic>,
 }
 
@@ -118,7 +118,11 @@ impl Selection {
     }
 
     /// Sets a selection up. Where the prior needs it, columns are centred whatever `standardise` says.
-    pub fn new(table: &Table, standardise: Standardise, settings: &SelectionSettings) -> Result<Self, SelectionError> {
+    pub fn new(
+        table: &RegressionData,
+        standardise: Standardise,
+        settings: &SelectionSettings,
+    ) -> Result<Self, SelectionError> {
         settings.prior.check()?;
         settings.model_prior.check()?;
         check_likelihood(&settings.likelihood)?;
@@ -301,7 +305,7 @@ impl Selection {
     fn evaluate_by_rows(
         &self,
         given: &Given<'_>,
-        [slopes, by_eta]: &mut [Vec<f64>; 2],
+        [slopes, by_predictor]: &mut [Vec<f64>; 2],
         gradient: &mut [f64],
     ) -> (f64, f64) {
         let Given { columns, scale, coefficients, .. } = *given;
@@ -313,18 +317,19 @@ impl Selection {
         for (&column, &b) in columns.iter().zip(coefficients).skip(1) {
             instructions.run(AddScaled { factor: b, from: self.design.column(column as usize), to: slopes });
         }
-        by_eta.clear();
-        by_eta.extend(slopes.iter().map(|x| x + coefficients[0]));
+        by_predictor.clear();
+        by_predictor.extend(slopes.iter().map(|x| x + coefficients[0]));
         let (response, likelihood) = (self.design.response(), self.settings.likelihood);
-        let (value, by_log_scale) = instructions.run(Pointwise { likelihood, response, scale, eta: by_eta });
+        let (value, by_log_scale) =
+            instructions.run(Pointwise { likelihood, response, scale, predictor: by_predictor });
         let of_slopes = self.precision_of_slopes(scale);
         let squares = if of_slopes.is_some() { slopes.iter().map(|x| x * x).sum() } else { 0.0 };
         let (prior, prior_by_log_scale) = self.log_prior_theta(given, squares, gradient);
         if let Some(precision) = of_slopes {
-            by_eta.iter_mut().zip(&*slopes).for_each(|(d, x)| *d -= x * precision);
+            by_predictor.iter_mut().zip(&*slopes).for_each(|(d, x)| *d -= x * precision);
         }
         for (&column, g) in columns.iter().zip(gradient) {
-            *g += instructions.run(Dot { a: self.design.column(column as usize), b: by_eta });
+            *g += instructions.run(Dot { a: self.design.column(column as usize), b: by_predictor });
         }
         (value + prior, by_log_scale + prior_by_log_scale)
     }
@@ -372,10 +377,10 @@ impl Problem for Selection {
         self.constraints.as_ref()
     }
 
-    fn frame(&self, model: &[u16]) -> Option<Frame> {
+    fn preconditioner(&self, model: &[u16]) -> Option<Preconditioner> {
         let mut columns = Vec::new();
         self.design.model_columns(model, &mut columns);
-        self.quadratic.as_ref()?.frame(self, &columns)
+        self.quadratic.as_ref()?.preconditioner(self, &columns)
     }
 
     fn parameter_names(&self) -> Vec<String> {

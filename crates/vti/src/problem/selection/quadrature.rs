@@ -1,19 +1,19 @@
 //! Evidences by brute force: a sum over a lattice that covers wherever the density is not negligible.
 //!
-//! In coordinates in which the posterior has unit scale at its peak, the sum of a smooth density over a lattice of step h
+//! In coordinates in which the posterior has unit scale at its mode, the sum of a smooth density over a lattice of step h
 //! differs from its integral by terms that vanish exponentially in 1/h² (the trapezoid rule on the whole real line). Two
 //! lattices are summed, the second shifted by half a step along every axis: the leading terms of their errors are opposite, so
 //! that the mean of both is better than either and their difference says how far off each is. Points are found by spreading
-//! from the peaks to neighbours for as long as the density matters, whatever the shape of the posterior; the first step suits
-//! the sharpest peak that matters, so that no lattice passes between its points.
+//! from the modes to neighbours for as long as the density matters, whatever the shape of the posterior; the first step suits
+//! the sharpest mode that matters, so that no lattice passes between its points.
 
 use std::collections::HashSet;
 
 use super::exact::ExactError;
 use super::starts::starts;
 use super::{CoefficientPrior, Selection};
-use crate::optimise::{Peak, climb, curvature};
-use crate::problem::{BatchError, Frame, FreeRows, Problem};
+use crate::optimise::{Mode, curvature, maximise};
+use crate::problem::{BatchError, FreeRows, Preconditioner, Problem};
 use crate::space::ModelSpace;
 use crate::triangular::{cholesky, log_diagonal, lower_half, multiply_transposed, solve_transposed};
 use crate::workers::Workers;
@@ -46,18 +46,18 @@ pub struct Evidence {
 
 /// The most parameters a lattice can have.
 const MOST_PARAMETERS: usize = 6;
-/// The first step, in standard deviations at the sharpest peak.
+/// The first step, in standard deviations at the sharpest mode.
 const FIRST_STEP: f64 = 0.7;
 /// Densities that are so many nats below the largest do not matter.
 const NEGLIGIBLE: f64 = 36.0;
-/// Peaks whose mass is so many nats below the largest need not be resolved.
+/// Modes whose mass is so many nats below the largest need not be resolved.
 const LIGHT: f64 = 20.0;
-/// Climbs that end so close to each other, as seen from the frame, have found the same peak.
+/// Climbs that end so close to each other, as seen from the preconditioner, have found the same mode.
 const SAME: f64 = 1e-3;
-/// Steps up to a peak.
-const CLIMB: usize = 200;
+/// Steps up to a mode.
+const MAX_STEPS_TO_MODE: usize = 200;
 /// Points evaluated together.
-const CHUNK: usize = 64;
+const ROWS_AT_ONCE: usize = 64;
 
 /// The log evidence of a model with few parameters, whatever its likelihood.
 pub fn evidence_by_quadrature(
@@ -77,9 +77,9 @@ pub fn evidence_by_quadrature(
         return Ok(Evidence { value: field.at(&[], &mut [])?, error: 0.0 });
     }
     let no_peak = || ExactError::NoPeak { model: label() };
-    let frame = selection.frame(model).or_else(|| unit_frame(field.dim)).ok_or_else(no_peak)?;
-    let peaks = find_peaks(&mut field, &frame, &starts(selection, &columns, &frame))?;
-    let chart = Chart::new(&frame, &peaks, field.funnel).ok_or_else(no_peak)?;
+    let preconditioner = selection.preconditioner(model).or_else(|| unit_frame(field.dim)).ok_or_else(no_peak)?;
+    let modes = find_peaks(&mut field, &preconditioner, &starts(selection, &columns, &preconditioner))?;
+    let chart = Chart::new(&preconditioner, &modes, field.funnel).ok_or_else(no_peak)?;
     let mut step = chart.first_step;
     let mut best: Option<Evidence> = None;
     loop {
@@ -125,7 +125,7 @@ impl<'p> Field<'p> {
         let one = rows_of_model(1);
         let settings = selection.settings();
         let funnel = settings.likelihood.has_scale() && matches!(settings.prior, CoefficientPrior::G { .. });
-        Self { dim: one.active(0).len(), one, rows: rows_of_model(CHUNK), funnel }
+        Self { dim: one.active(0).len(), one, rows: rows_of_model(ROWS_AT_ONCE), funnel }
     }
 
     /// Value and gradient at one point.
@@ -136,7 +136,7 @@ impl<'p> Field<'p> {
         Ok(self.one.log_density(0))
     }
 
-    /// Evaluates up to [`CHUNK`] points of a lattice; a value that is not a number counts as none.
+    /// Evaluates up to [`ROWS_AT_ONCE`] points of a lattice; a value that is not a number counts as none.
     fn values(
         &mut self,
         chart: &Chart,
@@ -159,9 +159,9 @@ impl<'p> Field<'p> {
     }
 }
 
-/// The frame of a model that has none.
-fn unit_frame(dim: usize) -> Option<Frame> {
-    Frame::from_precision(vec![0.0; dim], unit_factor(dim))
+/// The preconditioner of a model that has none.
+fn unit_frame(dim: usize) -> Option<Preconditioner> {
+    Preconditioner::from_precision(vec![0.0; dim], unit_factor(dim))
 }
 
 /// The packed factor of the identity.
@@ -169,7 +169,7 @@ fn unit_factor(dim: usize) -> Vec<f64> {
     (0..dim).flat_map(|i| (0..=i).map(move |j| f64::from(u8::from(i == j)))).collect()
 }
 
-/// A peak as seen from the frame, and how sharp it is.
+/// A mode as seen from the preconditioner, and how sharp it is.
 struct Summit {
     point: Vec<f64>,
     value: f64,
@@ -177,44 +177,49 @@ struct Summit {
     curvature: Vec<f64>,
 }
 
-/// Climbs from all starts; different peaks that are not negligible, the highest first.
-fn find_peaks(field: &mut Field<'_>, frame: &Frame, starts: &[Vec<f64>]) -> Result<Vec<Summit>, BatchError> {
+/// Climbs from all starts; different modes that are not negligible, the highest first.
+fn find_peaks(
+    field: &mut Field<'_>,
+    preconditioner: &Preconditioner,
+    starts: &[Vec<f64>],
+) -> Result<Vec<Summit>, BatchError> {
     let mut failure = None;
     let mut density = |point: &[f64], gradient: &mut [f64]| {
         let mut free = point.to_vec();
-        frame.to_free(&mut free);
+        preconditioner.to_free(&mut free);
         let value = field.at(&free, gradient).unwrap_or_else(|error| {
             failure = Some(error);
             f64::NAN
         });
-        frame.pull_back(gradient);
+        preconditioner.pull_back(gradient);
         value
     };
-    let mut found: Vec<Peak> = starts.iter().filter_map(|start| climb(start, CLIMB, &mut density)).collect();
+    let mut found: Vec<Mode> =
+        starts.iter().filter_map(|start| maximise(start, MAX_STEPS_TO_MODE, &mut density)).collect();
     found.sort_by(|a, b| b.value.total_cmp(&a.value));
-    let mut peaks: Vec<Peak> = Vec::new();
-    for peak in found {
-        let same = |other: &Peak| peak.point.iter().zip(&other.point).all(|(a, b)| (a - b).abs() < SAME);
-        let near = peaks.first().is_none_or(|highest| peak.value > highest.value - NEGLIGIBLE);
-        if near && !peaks.iter().any(same) {
-            peaks.push(peak);
+    let mut modes: Vec<Mode> = Vec::new();
+    for mode in found {
+        let same = |other: &Mode| mode.point.iter().zip(&other.point).all(|(a, b)| (a - b).abs() < SAME);
+        let near = modes.first().is_none_or(|highest| mode.value > highest.value - NEGLIGIBLE);
+        if near && !modes.iter().any(same) {
+            modes.push(mode);
         }
     }
-    let summit = |Peak { point, value }| Summit { curvature: curvature(&point, &mut density), point, value };
-    let summits = peaks.into_iter().map(summit).collect();
+    let summit = |Mode { point, value }| Summit { curvature: curvature(&point, &mut density), point, value };
+    let summits = modes.into_iter().map(summit).collect();
     failure.map_or(Ok(summits), Err)
 }
 
-/// Coordinates in which the highest peak is at 0 with unit scale: u = peak + A x. Seen from the frame, A is L⁻ᵀ, LLᵀ being
+/// Coordinates in which the highest mode is at 0 with unit scale: u = mode + A x. Seen from the preconditioner, A is L⁻ᵀ, LLᵀ being
 /// the curvature there.
 struct Chart {
-    peak: Vec<f64>,
+    mode: Vec<f64>,
     /// The columns of A.
     axes: Vec<Vec<f64>>,
     /// `log |det A|`.
     log_volume: f64,
-    /// All peaks, as x.
-    peaks: Vec<Vec<f64>>,
+    /// All modes, as x.
+    modes: Vec<Vec<f64>>,
     first_step: f64,
 }
 
@@ -264,17 +269,17 @@ impl Summit {
     }
 }
 
-/// σ relative to that of the highest peak, from a difference as seen from the frame.
-fn relative_scale(frame: &Frame, off: &[f64]) -> f64 {
+/// σ relative to that of the highest mode, from a difference as seen from the preconditioner.
+fn relative_scale(preconditioner: &Preconditioner, off: &[f64]) -> f64 {
     let mut free = off.to_vec();
-    frame.spread(&mut free);
+    preconditioner.spread(&mut free);
     free[0].exp()
 }
 
 impl Chart {
-    /// None without peaks, of which the first is the highest.
-    fn new(frame: &Frame, peaks: &[Summit], funnel: bool) -> Option<Self> {
-        let highest = peaks.first()?;
+    /// None without modes, of which the first is the highest.
+    fn new(preconditioner: &Preconditioner, modes: &[Summit], funnel: bool) -> Option<Self> {
+        let highest = modes.first()?;
         let dim = highest.point.len();
         // Flat somewhere: any scale will do, the lattice follows the density.
         let factor = highest.factor().unwrap_or_else(|| unit_factor(dim));
@@ -285,24 +290,24 @@ impl Chart {
             axis
         };
         let mut axes: Vec<Vec<f64>> = (0..dim).map(axis).collect();
-        let heaviest = peaks.iter().map(Summit::log_mass).fold(f64::NEG_INFINITY, f64::max);
+        let heaviest = modes.iter().map(Summit::log_mass).fold(f64::NEG_INFINITY, f64::max);
         let (mut places, mut sharpest) = (Vec::new(), 1.0f64);
-        for peak in peaks {
-            let mut off: Vec<f64> = peak.point.iter().zip(&highest.point).map(|(v, highest)| v - highest).collect();
-            let stretch = if funnel { relative_scale(frame, &off) } else { 1.0 };
-            if peak.log_mass() > heaviest - LIGHT {
-                sharpest = axes.iter().map(|axis| peak.sharpness(axis, stretch)).fold(sharpest, f64::max);
+        for mode in modes {
+            let mut off: Vec<f64> = mode.point.iter().zip(&highest.point).map(|(v, highest)| v - highest).collect();
+            let stretch = if funnel { relative_scale(preconditioner, &off) } else { 1.0 };
+            if mode.log_mass() > heaviest - LIGHT {
+                sharpest = axes.iter().map(|axis| mode.sharpness(axis, stretch)).fold(sharpest, f64::max);
             }
             off[1..].iter_mut().for_each(|v| *v /= stretch);
-            // x = Lᵀ (v − peak).
+            // x = Lᵀ (v − mode).
             multiply_transposed(&factor, &mut off);
             places.push(off);
         }
-        axes.iter_mut().for_each(|axis| frame.spread(axis));
-        let mut peak = highest.point.clone();
-        frame.to_free(&mut peak);
-        let log_volume = frame.log_jacobian() - log_diagonal(&factor, dim);
-        Some(Self { peak, axes, log_volume, peaks: places, first_step: FIRST_STEP / sharpest.sqrt() })
+        axes.iter_mut().for_each(|axis| preconditioner.spread(axis));
+        let mut mode = highest.point.clone();
+        preconditioner.to_free(&mut mode);
+        let log_volume = preconditioner.log_jacobian() - log_diagonal(&factor, dim);
+        Some(Self { mode, axes, log_volume, modes: places, first_step: FIRST_STEP / sharpest.sqrt() })
     }
 
     /// The log of step^d Σ density over a lattice; nothing if it has more points than allowed.
@@ -310,19 +315,19 @@ impl Chart {
         let dim = field.dim;
         let mut seen: HashSet<Place> = HashSet::new();
         let mut waiting: Vec<Place> = Vec::new();
-        for peak in &self.peaks {
-            let Some(place) = lattice.nearest(peak) else { return Ok(None) };
+        for mode in &self.modes {
+            let Some(place) = lattice.nearest(mode) else { return Ok(None) };
             if seen.insert(place) {
                 waiting.push(place);
             }
         }
         let (mut top, mut total) = (f64::NEG_INFINITY, 0.0);
-        let mut values = Vec::with_capacity(CHUNK);
+        let mut values = Vec::with_capacity(ROWS_AT_ONCE);
         while !waiting.is_empty() {
             if seen.len() > most {
                 return Ok(None);
             }
-            let batch = waiting.split_off(waiting.len().saturating_sub(CHUNK));
+            let batch = waiting.split_off(waiting.len().saturating_sub(ROWS_AT_ONCE));
             field.values(self, &batch, lattice, &mut values)?;
             for (place, &value) in batch.iter().zip(&values) {
                 if value > top {
@@ -350,7 +355,7 @@ impl Chart {
 
     /// Writes a point of a lattice; the log of the volume it stands for, beyond that of the others.
     fn write_point(&self, place: &Place, lattice: Lattice, funnel: bool, to: &mut [f64]) -> f64 {
-        let dim = self.peak.len();
+        let dim = self.mode.len();
         let off = |i: usize| {
             let along = |(axis, &steps): (&Vec<f64>, &i16)| lattice.step * (f64::from(steps) + lattice.shift) * axis[i];
             self.axes.iter().zip(place).map(along).sum::<f64>()
@@ -359,7 +364,7 @@ impl Chart {
         let log_scale = if funnel { to[0] } else { 0.0 };
         let factor = log_scale.exp();
         to[1..dim].iter_mut().for_each(|u| *u *= factor);
-        to.iter_mut().zip(&self.peak).for_each(|(u, peak)| *u += peak);
+        to.iter_mut().zip(&self.mode).for_each(|(u, mode)| *u += mode);
         log_scale * (dim - 1) as f64
     }
 }

@@ -11,11 +11,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Table, Term};
+use super::{RegressionData, Term};
 use crate::optimise::SettingError;
 use crate::random::{Purpose, Stream};
 
-/// How far the data are from what the robust likelihood assumes (paper, Table robustvsdgpsetup).
+/// How far the data are from what the robust likelihood assumes (paper, RegressionData robustvsdgpsetup).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misspecification {
@@ -103,7 +103,7 @@ impl Default for CorrelatedSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
     /// The table: response `y`, covariates `x1`, `x2`, ….
-    pub table: Table,
+    pub table: RegressionData,
     /// Which covariates are relevant.
     pub relevant: Vec<bool>,
     /// Coefficients, the intercept's first, in the first half of the rows and in the second.
@@ -114,7 +114,7 @@ pub struct Simulated {
     pub correlated: Vec<usize>,
 }
 
-/// The paper's processes (Table robustvsdgpsetup).
+/// The paper's processes (RegressionData robustvsdgpsetup).
 ///
 /// Covariates are standard normal. Of the d columns, the intercept and ⌊0.4 d⌋ − 1 covariates are relevant, with the same
 /// coefficient each. Every row has N(0, σ₁²) noise, and a tenth of the rows N(0, σ₂²) noise on top. Under high
@@ -240,13 +240,13 @@ fn predictor(coefficients: &[f64], columns: &[Vec<f64>], row: usize) -> f64 {
     coefficients[0] + coefficients[1..].iter().zip(columns).map(|(b, column)| b * column[row]).sum::<f64>()
 }
 
-fn table(response: Vec<f64>, columns: Vec<Vec<f64>>) -> Table {
+fn table(response: Vec<f64>, columns: Vec<Vec<f64>>) -> RegressionData {
     let term = |(number, values): (usize, Vec<f64>)| {
         let name = format!("x{}", number + 1);
         Term { columns: vec![name.clone()], name, values, always: false }
     };
     let terms = columns.into_iter().enumerate().map(term).collect();
-    Table { response_name: "y".into(), response, terms }
+    RegressionData { response_name: "y".into(), response, terms }
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Where peaks of the posterior of a model are looked for.
+//! Where modes of the posterior of a model are looked for.
 //!
-//! Around the model's frame, near and far. And since errors with heavy tails can believe some of the rows and give up the
-//! others, so that every part of the data that lies on a line of its own may have a peak: on lines through parts of the rows,
+//! Around the model's preconditioner, near and far. And since errors with heavy tails can believe some of the rows and give up the
+//! others, so that every part of the data that lies on a line of its own may have a mode: on lines through parts of the rows,
 //! both neighbours in the order of their residuals and as few rows as a line needs, at random (elemental sets, Rousseeuw and
 //! Leroy, Robust Regression and Outlier Detection, 1987, chapter 5).
 
 use super::{Likelihood, Selection};
-use crate::problem::Frame;
+use crate::problem::Preconditioner;
 use crate::random::{Purpose, Stream};
 use crate::triangular::{cholesky, packed_len, solve, solve_transposed};
 
-/// Standard deviations of random starts, as seen from the frame.
+/// Standard deviations of random starts, as seen from the preconditioner.
 const SPREADS: [f64; 3] = [1.0, 3.0, 10.0];
 /// Starts of each standard deviation.
 const OF_EACH: usize = 4;
@@ -21,26 +21,26 @@ const ELEMENTAL: usize = 24;
 /// Added to the normal equations, relative to their mean diagonal: a few rows may not determine a line.
 const RIDGE: f64 = 1e-9;
 
-/// Points to climb from, as seen from the frame. They move with the response.
-pub(super) fn starts(selection: &Selection, columns: &[u32], frame: &Frame) -> Vec<Vec<f64>> {
-    let dim = frame.dim();
+/// Points to maximise from, as seen from the preconditioner. They move with the response.
+pub(super) fn starts(selection: &Selection, columns: &[u32], preconditioner: &Preconditioner) -> Vec<Vec<f64>> {
+    let dim = preconditioner.dim();
     let mut stream = Stream::new(0, Purpose::Initialise, 0, 0);
     let mut found = vec![vec![0.0; dim]];
     for spread in SPREADS {
         found.extend((0..OF_EACH).map(|_| (0..dim).map(|_| spread * stream.normal()).collect::<Vec<f64>>()));
     }
     if matches!(selection.settings.likelihood, Likelihood::Logistic {} | Likelihood::Poisson {}) {
-        // Concave in the coefficients: there is one peak.
+        // Concave in the coefficients: there is one mode.
         return found;
     }
     let mut centre = vec![0.0; dim];
-    frame.to_free(&mut centre);
+    preconditioner.to_free(&mut centre);
     let lines = Lines::new(selection, columns);
     let parts = lines.parts(&centre[dim - columns.len()..]).into_iter();
     let elemental = (0..ELEMENTAL).map(|_| lines.few_rows(&mut stream));
     for rows in parts.chain(elemental) {
         if let Some(mut point) = lines.fit(&rows) {
-            frame.to_frame(&mut point);
+            preconditioner.from_free(&mut point);
             found.push(point);
         }
     }

@@ -5,7 +5,7 @@ use crate::device::Cpu;
 use crate::family::{FlowKind, Structure};
 use crate::problem::dag::simulate::{SimulationSettings, simulate};
 use crate::problem::dag::{Dag, DagSettings, Noise, Sem};
-use crate::problem::{Constraints, DensityError, Factors, Frame, Topology};
+use crate::problem::{Constraints, DensityError, Factors, Preconditioner, Topology};
 use crate::space::Dags;
 use crate::train::TemperSettings;
 
@@ -50,12 +50,12 @@ impl Factors for Limited {
         Factors::log_density(&self.dag, block, key, theta, gradient)
     }
 
-    fn frame(&self, block: usize, key: u64) -> Option<Frame> {
-        Factors::frame(&self.dag, block, key)
+    fn preconditioner(&self, block: usize, key: u64) -> Option<Preconditioner> {
+        Factors::preconditioner(&self.dag, block, key)
     }
 
-    fn guess(&self, block: usize, key: u64) -> f64 {
-        self.dag.guess(block, key)
+    fn log_evidence_estimate(&self, block: usize, key: u64) -> f64 {
+        self.dag.log_evidence_estimate(block, key)
     }
 
     fn log_prior(&self, block: usize, key: u64) -> f64 {

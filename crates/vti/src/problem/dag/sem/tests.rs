@@ -1,4 +1,4 @@
-//! Densities, priors, frames and names of graph problems.
+//! Densities, priors, preconditioners and names of graph problems.
 
 use std::collections::HashMap;
 use std::f64::consts::TAU;
@@ -12,7 +12,7 @@ use crate::space::Catalogue;
 const SEMS: [Sem; 3] = [Sem::Linear {}, Sem::Mlp { hidden: 3, bias: false }, Sem::Mlp { hidden: 2, bias: true }];
 const NOISES: [Noise; 2] = [Noise::Known { sigma: 0.7 }, Noise::Unknown {}];
 
-fn table(nodes: usize, rows: usize) -> Table {
+fn table(nodes: usize, rows: usize) -> NodeData {
     let settings = SimulationSettings { nodes, rows, sem: Sem::Linear {}, seed: 3, ..Default::default() };
     simulate(&settings).unwrap().table
 }
@@ -275,16 +275,17 @@ fn with_known_noise_the_frame_is_the_posterior() {
             continue;
         }
         let expected = evidence.log_evidence(node, parents);
-        assert_eq!(problem.guess(node, parents), expected);
-        let frame = Factors::frame(&problem, node, parents).unwrap();
-        assert_eq!(frame.dim(), parents.count_ones() as usize);
-        // log η(θ) − log N(θ; frame) is the evidence wherever θ is.
+        assert_eq!(problem.log_evidence_estimate(node, parents), expected);
+        let preconditioner = Factors::preconditioner(&problem, node, parents).unwrap();
+        assert_eq!(preconditioner.dim(), parents.count_ones() as usize);
+        // log η(θ) − log N(θ; preconditioner) is the evidence wherever θ is.
         for seed in 0..3 {
             let mut stream = Stream::new(seed, Purpose::Other(2), node as u64, parents);
-            let v: Vec<f64> = (0..frame.dim()).map(|_| 2.0 * stream.normal()).collect();
-            let log_normal: f64 = v.iter().map(|v| -0.5 * v * v - 0.5 * TAU.ln()).sum::<f64>() - frame.log_jacobian();
+            let v: Vec<f64> = (0..preconditioner.dim()).map(|_| 2.0 * stream.normal()).collect();
+            let log_normal: f64 =
+                v.iter().map(|v| -0.5 * v * v - 0.5 * TAU.ln()).sum::<f64>() - preconditioner.log_jacobian();
             let mut theta = v;
-            frame.to_free(&mut theta);
+            preconditioner.to_free(&mut theta);
             let log_density =
                 Factors::log_density(&problem, node, parents, &theta, &mut vec![0.0; theta.len()]).unwrap();
             let found = log_density - log_normal;
@@ -300,8 +301,8 @@ fn with_unknown_noise_the_frame_stands_on_the_mode() {
             DagSettings { sem: Sem::Linear {}, noise: Noise::Unknown {}, weight_scale, ..Default::default() };
         let problem = dag(4, 30, settings);
         for (node, parents) in [(0, 0), (1, 0b1101), (2, 0b0001), (3, 0b0110)] {
-            let frame = Factors::frame(&problem, node, parents).unwrap();
-            let mut theta = frame.location().to_vec();
+            let preconditioner = Factors::preconditioner(&problem, node, parents).unwrap();
+            let mut theta = preconditioner.location().to_vec();
             theta[0] = theta[0].exp();
             let mut gradient = vec![0.0; theta.len()];
             Factors::log_density(&problem, node, parents, &theta, &mut gradient).unwrap();
@@ -314,7 +315,7 @@ fn with_unknown_noise_the_frame_stands_on_the_mode() {
 
 #[test]
 fn tables_and_settings_that_make_no_problem_are_refused() {
-    let error = |change: &dyn Fn(&mut Table, &mut DagSettings)| {
+    let error = |change: &dyn Fn(&mut NodeData, &mut DagSettings)| {
         let (mut table, mut settings) = (table(3, 5), DagSettings::default());
         change(&mut table, &mut settings);
         Dag::new(table, settings).unwrap_err()

@@ -7,16 +7,16 @@ use crate::state::{State, StateError};
 use crate::workers::Workers;
 
 use super::Draw;
-use super::descent::SMALLEST;
+use super::descent::MIN_STEP_SHARE;
 
 /// Words per block: a draw finds its block by bisection and then its word by looking at each.
-const BLOCK: usize = 64;
+const WORDS_PER_BLOCK: usize = 64;
 
 /// Blocks per task.
-const TOGETHER: usize = 256;
+const BLOCKS_PER_TASK: usize = 256;
 
 /// `q(m) ∝ exp(logit_m)` over all words of a catalogue.
-pub(super) struct Table {
+pub(super) struct WordProbabilities {
     catalogue: Catalogue,
     logits: Vec<f64>,
     /// `exp(logit − top)`.
@@ -49,7 +49,9 @@ impl Kernel<f64> for Weigh<'_> {
     #[inline(always)]
     fn run<V: Vector<f64>>(self) {
         let Self { top, logits, weights, sums } = self;
-        for ((weights, logits), sums) in weights.chunks_mut(BLOCK).zip(logits.chunks(BLOCK)).zip(sums) {
+        for ((weights, logits), sums) in
+            weights.chunks_mut(WORDS_PER_BLOCK).zip(logits.chunks(WORDS_PER_BLOCK)).zip(sums)
+        {
             let (mut total, mut energy) = ([0.0; 8], [0.0; 8]);
             for (weights, logits) in weights.chunks_mut(8).zip(logits.chunks(8)) {
                 for (lane, (weight, &logit)) in weights.iter_mut().zip(logits).enumerate() {
@@ -66,12 +68,13 @@ impl Kernel<f64> for Weigh<'_> {
     }
 }
 
-impl Table {
+impl WordProbabilities {
     /// All words equally likely.
     pub(super) fn new(catalogue: Catalogue) -> Self {
         let count = catalogue.len();
         let uniform = |count: usize| (count as f64).ln();
-        let before = (0..=count.div_ceil(BLOCK)).map(|block| (block * BLOCK).min(count) as f64).collect();
+        let before =
+            (0..=count.div_ceil(WORDS_PER_BLOCK)).map(|block| (block * WORDS_PER_BLOCK).min(count) as f64).collect();
         Self {
             logits: vec![0.0; count],
             weights: vec![1.0; count],
@@ -108,8 +111,9 @@ impl Table {
         let top = self.logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let instructions = Instructions::detect();
         self.sums.resize(self.before.len() - 1, Sums::default());
-        let words = BLOCK * TOGETHER;
-        let parts = self.logits.chunks(words).zip(self.weights.chunks_mut(words)).zip(self.sums.chunks_mut(TOGETHER));
+        let words = WORDS_PER_BLOCK * BLOCKS_PER_TASK;
+        let parts =
+            self.logits.chunks(words).zip(self.weights.chunks_mut(words)).zip(self.sums.chunks_mut(BLOCKS_PER_TASK));
         let mut tasks: Vec<Weigh<'_>> =
             parts.map(|((logits, weights), sums)| Weigh { top, logits, weights, sums }).collect();
         workers.for_each(&mut tasks, |_, Weigh { top, logits, weights, sums }| {
@@ -136,7 +140,7 @@ impl Table {
         }
         let (start, entropy) = (self.logits.clone(), self.entropy);
         let mut share = if limit < f64::INFINITY { (2.0 * last).min(1.0) } else { 1.0 };
-        while share >= SMALLEST {
+        while share >= MIN_STEP_SHARE {
             // Words of prior probability 0 stay where they are.
             let between = |(&from, &to): (&f64, &f64)| {
                 if share < 1.0 && from.is_finite() { from + share * (to - from) } else { to }
@@ -174,9 +178,9 @@ impl Table {
         let block = self.before.partition_point(|&before| before <= goal).clamp(1, self.before.len() - 1) - 1;
         let mut left = goal - self.before[block];
         let mut last = None;
-        for (place, &weight) in self.weights[block * BLOCK..].iter().take(BLOCK).enumerate() {
+        for (place, &weight) in self.weights[block * WORDS_PER_BLOCK..].iter().take(WORDS_PER_BLOCK).enumerate() {
             if weight > 0.0 {
-                last = Some(block * BLOCK + place);
+                last = Some(block * WORDS_PER_BLOCK + place);
                 if left < weight {
                     break;
                 }
@@ -216,12 +220,12 @@ mod tests {
     use crate::workers::Workers;
 
     /// Random logits, some of them −∞, over 2¹² words: several blocks.
-    fn table() -> (Table, Vec<f64>) {
+    fn table() -> (WordProbabilities, Vec<f64>) {
         let mut stream = Stream::new(2, Purpose::Other(0), 0, 0);
         let logits: Vec<f64> = (0..4096)
             .map(|m| if m % 7 == 3 || (1024..2048).contains(&m) { f64::NEG_INFINITY } else { 2.0 * stream.normal() })
             .collect();
-        let mut table = Table::new(Catalogue::new(&Subsets::new(12).unwrap(), 1 << 12).unwrap());
+        let mut table = WordProbabilities::new(Catalogue::new(&Subsets::new(12).unwrap(), 1 << 12).unwrap());
         table.set_logits(&Workers::new(2).unwrap(), logits.iter().copied());
         (table, logits)
     }

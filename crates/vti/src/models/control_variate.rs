@@ -12,7 +12,7 @@ use crate::state::{State, StateError};
 /// variance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Baseline {
+pub enum ControlVariateKind {
     /// Nothing: what the others are compared with.
     None {},
     /// The paper's running mean of the loss, corrected for having started at 0.
@@ -24,7 +24,7 @@ pub enum Baseline {
     LeaveOneOut {},
 }
 
-impl Default for Baseline {
+impl Default for ControlVariateKind {
     fn default() -> Self {
         Self::LeaveOneOut {}
     }
@@ -33,7 +33,7 @@ impl Default for Baseline {
 /// A baseline and its state.
 ///
 /// ```
-/// use vti::models::{Baseline, ControlVariate, ScoredBatch};
+/// use vti::models::{ControlVariateKind, ControlVariate, ScoredBatch};
 /// let (log_h, zeros) = ([1.0, 3.0], [0.0; 2]);
 /// let batch = ScoredBatch {
 ///     words: &[0, 1],
@@ -45,13 +45,13 @@ impl Default for Baseline {
 ///     pace: 1.0,
 ///     information_limit: 1.0,
 /// };
-/// let mut control = ControlVariate::new(&Baseline::LeaveOneOut {})?;
+/// let mut control = ControlVariate::new(&ControlVariateKind::LeaveOneOut {})?;
 /// assert_eq!(control.weights(&batch), [-1.0, 1.0]);
 /// # Ok::<(), vti::optimise::SettingError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ControlVariate {
-    settings: Baseline,
+    settings: ControlVariateKind,
     /// μ̃, the biased running mean.
     mean: f64,
     /// βᵗ.
@@ -61,8 +61,8 @@ pub struct ControlVariate {
 
 impl ControlVariate {
     /// A baseline that has seen nothing yet.
-    pub fn new(settings: &Baseline) -> Result<Self, SettingError> {
-        if let Baseline::RunningMean { decay } = *settings {
+    pub fn new(settings: &ControlVariateKind) -> Result<Self, SettingError> {
+        if let ControlVariateKind::RunningMean { decay } = *settings {
             SettingError::check("decay", decay, (0.0..1.0).contains(&decay), "at least 0 and below 1")?;
         }
         Ok(Self { settings: settings.clone(), mean: 0.0, power: 1.0, weights: Vec::new() })
@@ -73,8 +73,8 @@ impl ControlVariate {
         let (count, sum) = batch.losses().flatten().fold((0.0, 0.0), |(count, sum), loss| (count + 1.0, sum + loss));
         let mean = if count > 0.0 { sum / count } else { 0.0 };
         let (center, share) = match self.settings {
-            Baseline::None {} => (0.0, 1.0 / count),
-            Baseline::RunningMean { decay } => {
+            ControlVariateKind::None {} => (0.0, 1.0 / count),
+            ControlVariateKind::RunningMean { decay } => {
                 if count > 0.0 {
                     self.mean = decay * self.mean + (1.0 - decay) * mean;
                     self.power *= decay;
@@ -82,7 +82,7 @@ impl ControlVariate {
                 (self.mean / (1.0 - self.power), 1.0 / count)
             }
             // (g − mean of the others)/n = (g − mean of all)/(n − 1).
-            Baseline::LeaveOneOut {} => (mean, if count > 1.0 { 1.0 / (count - 1.0) } else { 0.0 }),
+            ControlVariateKind::LeaveOneOut {} => (mean, if count > 1.0 { 1.0 / (count - 1.0) } else { 0.0 }),
         };
         self.weights.clear();
         self.weights.extend(batch.losses().map(|loss| loss.map_or(0.0, |loss| (loss - center) * share)));
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn leave_one_out_compares_each_row_with_the_others() {
-        let mut control = ControlVariate::new(&Baseline::LeaveOneOut {}).unwrap();
+        let mut control = ControlVariate::new(&ControlVariateKind::LeaveOneOut {}).unwrap();
         let weights = control.weights(&batch(&[1.0, 2.0, f64::NAN, 6.0], &[0.0; 4], &[true, true, false, true]));
         let slow = |own: f64, others: f64| (own - others) / 3.0;
         let expected = [slow(1.0, 4.0), slow(2.0, 3.5), 0.0, slow(6.0, 1.5)];
@@ -125,14 +125,14 @@ mod tests {
 
     #[test]
     fn the_running_mean_is_corrected_for_its_start() {
-        let mut control = ControlVariate::new(&Baseline::RunningMean { decay: 0.9 }).unwrap();
+        let mut control = ControlVariate::new(&ControlVariateKind::RunningMean { decay: 0.9 }).unwrap();
         let (zeros, kept) = ([0.0; 2], [true; 2]);
         // A constant loss is its own mean from the first step on.
         for _ in 0..3 {
             let weights = control.weights(&batch(&[5.0, 5.0], &zeros, &kept));
             assert!(weights.iter().all(|weight| weight.abs() < 1e-12));
         }
-        let mut control = ControlVariate::new(&Baseline::RunningMean { decay: 0.9 }).unwrap();
+        let mut control = ControlVariate::new(&ControlVariateKind::RunningMean { decay: 0.9 }).unwrap();
         control.weights(&batch(&[1.0, 3.0], &zeros, &kept));
         let mean = (0.9 * 0.1 * 2.0 + 0.1 * 8.0) / (1.0 - 0.81);
         let weights = control.weights(&batch(&[8.0, 8.0], &zeros, &kept));

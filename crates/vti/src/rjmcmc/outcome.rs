@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::lane::Lane;
+use super::batch::ChainBatch;
 use super::settings::RjmcmcSettings;
 use crate::check::{Verdict, VerdictKind};
 use crate::posterior::Draws;
@@ -129,12 +129,12 @@ impl Chains {
         problem: &dyn Problem,
         workers: &Workers,
         settings: &RjmcmcSettings,
-        lanes: Vec<Lane<'_>>,
+        batches: Vec<ChainBatch<'_>>,
     ) -> Option<Self> {
         let mut acceptance = Acceptance::default();
-        lanes.iter().for_each(|lane| acceptance.join(lane.acceptance()));
+        batches.iter().for_each(|batch| acceptance.join(batch.acceptance()));
         let mut draws = Draws::default();
-        lanes.into_iter().flat_map(|lane| lane.walkers).for_each(|walker| draws.append(walker.kept));
+        batches.into_iter().flat_map(|batch| batch.walkers).for_each(|walker| draws.append(walker.kept));
         let kept = draws.len() / settings.chains;
         if kept < 4 {
             return None;

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use vti::baseline::{Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
 use vti::check::VerdictKind;
 use vti::device::Cpu;
 use vti::problem::selection::{CoefficientPrior, Likelihood};
 use vti::problem::{self, DensityError, Problem};
+use vti::rjmcmc::{Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
 use vti::space::{OneOf, Subsets};
 
 use super::{selection, small_table};

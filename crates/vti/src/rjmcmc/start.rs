@@ -1,37 +1,37 @@
-//! Where chains start: models from the prior, parameters around a peak of the posterior given the model.
+//! Where chains start: models from the prior, parameters around a mode of the posterior given the model.
 
-use super::lane::Lane;
+use super::batch::ChainBatch;
 use super::settings::RjmcmcError;
 use super::tuning::Tuning;
-use crate::optimise::{climb, curvature};
+use crate::optimise::{curvature, maximise};
 use crate::problem::{BatchError, FreeRows, Problem};
 use crate::random::Stream;
 use crate::triangular::{cholesky, lower_half, solve_transposed};
 use crate::workers::Workers;
 
 /// How often a chain looks for a place to start from.
-const ATTEMPTS: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 /// Moves per bit of the walk that draws a model from the prior.
 const PRIOR_SWEEPS: usize = 20;
-/// Steps up to a peak.
-const CLIMB: usize = 200;
-/// Starts lie so many standard deviations around the peak.
-const SPREAD: f64 = 2.0;
+/// Steps up to a mode.
+const MAX_STEPS_TO_MODE: usize = 200;
+/// Starts lie so many standard deviations around the mode.
+const START_SPREAD: f64 = 2.0;
 /// A start says as much about the posterior as so many states of a chain.
-const WORTH: f64 = 10.0;
+const START_WEIGHT: f64 = 10.0;
 
-impl Lane<'_> {
+impl ChainBatch<'_> {
     /// Finds a place for each chain.
     pub(super) fn start(&mut self, tuning: &Tuning) {
         let problem = self.problem;
         let mut one = FreeRows::new(problem, 1);
         for number in 0..self.walkers.len() {
             let chain = self.first + number;
-            let found = (0..ATTEMPTS)
+            let found = (0..MAX_ATTEMPTS)
                 .try_fold(false, |found, _| if found { Ok(true) } else { self.try_start(number, &mut one, tuning) });
             match found {
                 Ok(true) => {}
-                Ok(false) => self.error = Some(RjmcmcError::NoStart { chain, attempts: ATTEMPTS }),
+                Ok(false) => self.error = Some(RjmcmcError::NoStart { chain, attempts: MAX_ATTEMPTS }),
                 Err(error) => self.error = Some(error.into()),
             }
             if self.error.is_some() {
@@ -40,7 +40,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Draws a model, climbs from a draw of the pseudo-prior, and goes some way from the peak.
+    /// Draws a model, climbs from a draw of the pseudo-prior, and goes some way from the mode.
     fn try_start(&mut self, number: usize, one: &mut FreeRows<'_>, tuning: &Tuning) -> Result<bool, BatchError> {
         let walker = &mut self.walkers[number];
         draw_model(self.problem, &mut walker.stream, one.row(0).word);
@@ -49,27 +49,27 @@ impl Lane<'_> {
         let start: Vec<f64> = one.active(0).iter().map(|&i| tuning.place(i, walker.stream.normal())).collect();
         let mut failure = None;
         let mut density = |point: &[f64], gradient: &mut [f64]| evaluate(one, point, gradient, &mut failure);
-        let peak = climb(&start, CLIMB, &mut density);
-        let curved = peak.as_ref().map(|peak| curvature(&peak.point, &mut density));
+        let mode = maximise(&start, MAX_STEPS_TO_MODE, &mut density);
+        let curved = mode.as_ref().map(|mode| curvature(&mode.point, &mut density));
         if let Some(error) = failure {
             return Err(error);
         }
-        let (Some(peak), Some(curved)) = (peak, curved) else { return Ok(false) };
-        let mut factor = lower_half(&curved, peak.point.len());
-        let mut around = peak.point.clone();
+        let (Some(mode), Some(curved)) = (mode, curved) else { return Ok(false) };
+        let mut factor = lower_half(&curved, mode.point.len());
+        let mut around = mode.point.clone();
         if cholesky(&mut factor, around.len()).is_ok() {
             around.iter_mut().for_each(|z| *z = walker.stream.normal());
             solve_transposed(&factor, &mut around);
-            around.iter_mut().zip(&peak.point).for_each(|(z, peak)| *z = peak + SPREAD * *z);
+            around.iter_mut().zip(&mode.point).for_each(|(z, mode)| *z = mode + START_SPREAD * *z);
         }
-        for point in [around, peak.point] {
+        for point in [around, mode.point] {
             one.row(0).free[..point.len()].copy_from_slice(&point);
             one.evaluate(&Workers::SINGLE)?;
             let log_target = log_prior + one.log_density(0);
             if log_target.is_finite() {
                 (walker.log_prior, walker.log_target) = (log_prior, log_target);
                 walker.take(one, 0, true);
-                self.moments.add_start(&walker.active, &walker.free, &curved, WORTH);
+                self.moments.add_start(&walker.active, &walker.free, &curved, START_WEIGHT);
                 return Ok(true);
             }
         }

@@ -1,17 +1,17 @@
 //! The best independent normal parameters of a node given its parents.
 //!
-//! The posterior of a hidden layer has many peaks, and its highest one says little: the sharp ones hold little mass. So what
+//! The posterior of a hidden layer has many modes, and its highest one says little: the sharp ones hold little mass. So what
 //! is climbed is not the density but the evidence lower bound of [`MeanField`]. It is smooth, free of noise, prefers broad
-//! peaks, and lets units that are not needed fall back to their prior. Where it was reached from hardly matters then.
+//! modes, and lets units that are not needed fall back to their prior. Where it was reached from hardly matters then.
 
 use super::mean_field::{MeanField, Moments};
-use crate::optimise::{Limits, climb_with_metric};
+use crate::optimise::{Limits, maximise_with_metric};
 use crate::random::{Purpose, Stream};
 use crate::simd::Real;
 
 /// Independent normal parameters of a node, in free coordinates: in place of an unknown σ stands log σ.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Peak {
+pub struct MeanFieldFit {
     /// Means.
     pub location: Vec<f64>,
     /// One over the variances.
@@ -30,7 +30,7 @@ pub enum Start<'a> {
         /// Those parents.
         parents: u64,
         /// What was found.
-        peak: &'a Peak,
+        fit: &'a MeanFieldFit,
     },
 }
 
@@ -40,22 +40,28 @@ const RANDOM_SPREAD: f64 = 0.7;
 const NEW_SPREAD: f64 = 0.1;
 /// Logarithm of the standard deviations that random starts have.
 const RANDOM_LOG_SCALE: f64 = -2.0;
-/// When a climb ends: 0.05 nats in ten steps are noise beside what separates the peaks.
+/// When a climb ends: 0.05 nats in ten steps are noise beside what separates the modes.
 const LIMITS: Limits = Limits { steps: 400, flat: 0.05 };
 /// Logarithms of standard deviations stay within this: single precision holds their squares.
 const LOG_SCALES: (f64, f64) = (-15.0, 10.0);
 
 impl<T: Real> MeanField<'_, T> {
-    /// The highest of the peaks reached from `starts`; none where there are no starts or none of them has a finite lower
+    /// The highest of the modes reached from `starts`; none where there are no starts or none of them has a finite lower
     /// bound. Depends on nothing but its arguments.
-    pub fn peak(&self, scratch: &mut Moments<T>, node: usize, parents: u64, starts: &[Start<'_>]) -> Option<Peak> {
-        let mut best: Option<crate::optimise::Peak> = None;
-        // Without parents there is one peak, if any.
+    pub fn fit(
+        &self,
+        scratch: &mut Moments<T>,
+        node: usize,
+        parents: u64,
+        starts: &[Start<'_>],
+    ) -> Option<MeanFieldFit> {
+        let mut best: Option<crate::optimise::Mode> = None;
+        // Without parents there is one fit, if any.
         let starts = if parents == 0 { &starts[..starts.len().min(1)] } else { starts };
         for start in starts {
             let q = match *start {
                 Start::Random(number) => self.random(node, parents, number),
-                Start::Near { parents: others, peak } => self.near(node, parents, others, peak),
+                Start::Near { parents: others, fit } => self.near(node, parents, others, fit),
             };
             let dim = q.len() / 2;
             // The inverse of q's Fisher information.
@@ -65,7 +71,7 @@ impl<T: Real> MeanField<'_, T> {
                     to[dim + i] = 0.5;
                 }
             };
-            let found = climb_with_metric(&q, LIMITS, metric, |q, gradient| {
+            let found = maximise_with_metric(&q, LIMITS, metric, |q, gradient| {
                 let (low, high) = LOG_SCALES;
                 if q[dim..].iter().any(|log_scale| !(low..high).contains(log_scale)) {
                     return f64::NEG_INFINITY;
@@ -79,7 +85,7 @@ impl<T: Real> MeanField<'_, T> {
         }
         best.map(|best| {
             let (location, log_scale) = best.point.split_at(best.point.len() / 2);
-            Peak {
+            MeanFieldFit {
                 location: location.to_vec(),
                 precision: log_scale.iter().map(|l| (-2.0 * l).exp()).collect(),
                 lower_bound: best.value,
@@ -101,7 +107,7 @@ impl<T: Real> MeanField<'_, T> {
     }
 
     /// What was found for other parents, as far as it goes.
-    fn near(&self, node: usize, parents: u64, others: u64, peak: &Peak) -> Vec<f64> {
+    fn near(&self, node: usize, parents: u64, others: u64, fit: &MeanFieldFit) -> Vec<f64> {
         let layout = self.likelihood.layout;
         let (count, other_count) = (parents.count_ones() as usize, others.count_ones() as usize);
         let mut q = self.random(node, parents, others);
@@ -109,11 +115,11 @@ impl<T: Real> MeanField<'_, T> {
         let place = |of: u64, parent: usize| layout.column((of & ((1 << parent) - 1)).count_ones() as usize);
         let mut copy = |to: std::ops::Range<usize>, from: std::ops::Range<usize>| {
             for (to, from) in to.zip(from) {
-                q[to] = peak.location[from];
-                q[dim + to] = -0.5 * peak.precision[from].ln();
+                q[to] = fit.location[from];
+                q[dim + to] = -0.5 * fit.precision[from].ln();
             }
         };
-        if other_count == 0 || count == 0 || peak.location.len() != layout.dim(other_count) {
+        if other_count == 0 || count == 0 || fit.location.len() != layout.dim(other_count) {
             return q;
         }
         let before = 0..layout.column(0).start;
@@ -125,7 +131,7 @@ impl<T: Real> MeanField<'_, T> {
             for (unit, to) in place(parents, parent).enumerate() {
                 // As uncertain as the unit's other weights: what fell back to its prior stays there.
                 let log_scale =
-                    (0..other_count).map(|rank| -0.5 * peak.precision[layout.column(rank).start + unit].ln());
+                    (0..other_count).map(|rank| -0.5 * fit.precision[layout.column(rank).start + unit].ln());
                 q[dim + to] = log_scale.sum::<f64>() / other_count as f64;
                 q[to] *= NEW_SPREAD * q[dim + to].exp();
             }

@@ -50,7 +50,7 @@ enum Move {
 }
 
 /// A few chains.
-pub(super) struct Lane<'p> {
+pub(super) struct ChainBatch<'p> {
     pub(super) problem: &'p dyn Problem,
     settings: &'p RjmcmcSettings,
     /// The number of the first chain.
@@ -63,7 +63,7 @@ pub(super) struct Lane<'p> {
     pub(super) error: Option<RjmcmcError>,
 }
 
-impl<'p> Lane<'p> {
+impl<'p> ChainBatch<'p> {
     pub(super) fn new(problem: &'p dyn Problem, settings: &'p RjmcmcSettings, chains: Range<usize>) -> Self {
         let space = problem.space();
         let (width, dim) = (space.arities().len(), space.max_dim());

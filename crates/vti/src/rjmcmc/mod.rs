@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use std::ops::ControlFlow;
-//! use vti::baseline::{RjmcmcSettings, rjmcmc};
+//! use vti::rjmcmc::{RjmcmcSettings, rjmcmc};
 //! use vti::device::Cpu;
 //! use vti::problem;
 //! use vti::space::Subsets;
@@ -37,7 +37,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod lane;
+mod batch;
 mod outcome;
 mod settings;
 mod start;
@@ -48,13 +48,13 @@ use std::ops::ControlFlow;
 pub use outcome::{Acceptance, Accepted, Chains, Inclusion, ModelShare};
 pub use settings::{Pseudo, RjmcmcError, RjmcmcSettings};
 
-use self::lane::Lane;
+use self::batch::ChainBatch;
 use self::tuning::{Moments, Tuning};
 use crate::problem::Problem;
 use crate::workers::Workers;
 
 /// Chains that share a batch of the problem's density: a fixed number, so that results do not depend on threads.
-const LANE: usize = 4;
+const CHAINS_PER_BATCH: usize = 4;
 /// Sweeps between one look at the acceptance rate and the next, while steps are adapted.
 const ADAPT_EVERY: usize = 25;
 /// Sweeps between one report and the next.
@@ -88,16 +88,16 @@ pub fn rjmcmc(
     observe: &mut impl FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Chains, RjmcmcError> {
     settings.check(problem.space())?;
-    let lanes = settings.chains.div_ceil(LANE);
-    let chains_of = |lane: usize| lane * LANE..((lane + 1) * LANE).min(settings.chains);
-    let lanes = (0..lanes).map(|lane| Lane::new(problem, settings, chains_of(lane))).collect();
-    let mut run = Run { workers, settings, tuning: Tuning::new(problem.space().max_dim(), &settings.pseudo), lanes };
+    let batches = settings.chains.div_ceil(CHAINS_PER_BATCH);
+    let chains_of = |batch: usize| batch * CHAINS_PER_BATCH..((batch + 1) * CHAINS_PER_BATCH).min(settings.chains);
+    let batches = (0..batches).map(|batch| ChainBatch::new(problem, settings, chains_of(batch))).collect();
+    let mut run = Run { workers, settings, tuning: Tuning::new(problem.space().max_dim(), &settings.pseudo), batches };
     run.start()?;
     if run.burn_in(observe)?.is_break() {
         return Err(RjmcmcError::Stopped);
     }
     run.sample(observe)?;
-    Chains::new(problem, workers, settings, run.lanes).ok_or(RjmcmcError::Stopped)
+    Chains::new(problem, workers, settings, run.batches).ok_or(RjmcmcError::Stopped)
 }
 
 /// Chains on their way.
@@ -105,28 +105,28 @@ struct Run<'a> {
     workers: &'a Workers,
     settings: &'a RjmcmcSettings,
     tuning: Tuning,
-    lanes: Vec<Lane<'a>>,
+    batches: Vec<ChainBatch<'a>>,
 }
 
 impl Run<'_> {
     /// Puts every chain somewhere, and learns from there what a first step should look like.
     fn start(&mut self) -> Result<(), RjmcmcError> {
-        let Self { workers, tuning, lanes, .. } = self;
+        let Self { workers, tuning, batches, .. } = self;
         let shared: &Tuning = tuning;
-        workers.for_each(lanes, |_, lane| lane.start(shared));
+        workers.for_each(batches, |_, batch| batch.start(shared));
         self.collect(true)
     }
 
-    /// Takes what lanes learned, or the first error.
+    /// Takes what batches learned, or the first error.
     fn collect(&mut self, learn: bool) -> Result<(), RjmcmcError> {
-        for lane in &mut self.lanes {
-            lane.take_error()?;
+        for batch in &mut self.batches {
+            batch.take_error()?;
         }
         if learn {
             let mut moments = Moments::new(self.tuning.dim());
-            self.lanes.iter_mut().for_each(|lane| moments.join(lane.moments()));
+            self.batches.iter_mut().for_each(|batch| moments.join(batch.moments()));
             self.tuning.learn(&moments);
-            self.lanes.iter_mut().for_each(Lane::forget);
+            self.batches.iter_mut().for_each(ChainBatch::forget);
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Run<'_> {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        self.lanes.iter_mut().for_each(Lane::reset_acceptance);
+        self.batches.iter_mut().for_each(ChainBatch::reset_acceptance);
         Ok(ControlFlow::Continue(()))
     }
 
@@ -172,13 +172,13 @@ impl Run<'_> {
 
     /// Some sweeps of all chains.
     fn sweep(&mut self, count: usize, burning_in: bool) -> Result<(), RjmcmcError> {
-        let Self { workers, settings, tuning, lanes } = self;
+        let Self { workers, settings, tuning, batches } = self;
         let shared: &Tuning = tuning;
-        workers.for_each(lanes, |_, lane| {
+        workers.for_each(batches, |_, batch| {
             for sweep in 1..=count {
-                lane.sweep(shared, burning_in);
+                batch.sweep(shared, burning_in);
                 if !burning_in && sweep.is_multiple_of(settings.thin) {
-                    lane.keep();
+                    batch.keep();
                 }
             }
         });
@@ -187,7 +187,7 @@ impl Run<'_> {
 
     fn acceptance(&self) -> Acceptance {
         let mut acceptance = Acceptance::default();
-        self.lanes.iter().for_each(|lane| acceptance.join(lane.acceptance()));
+        self.batches.iter().for_each(|batch| acceptance.join(batch.acceptance()));
         acceptance
     }
 

@@ -3,8 +3,8 @@
 use vti::device::Cpu;
 use vti::problem::Problem;
 use vti::problem::selection::{
-    CoefficientPrior, Enumeration, EnumerationLimits, ExactError, Likelihood, Method, QuadratureLimits, Selection,
-    Table, enumerate, evidence_by_quadrature, log_evidences,
+    CoefficientPrior, Enumeration, EnumerationLimits, ExactError, Likelihood, Method, QuadratureLimits, RegressionData,
+    Selection, enumerate, evidence_by_quadrature, log_evidences,
 };
 
 use super::{group, selection, small_table};
@@ -73,7 +73,7 @@ fn two_parameters_agree_with_a_slow_sum() {
 }
 
 /// Two clouds of rows, around −15 and 15, each of which may be the one that is believed.
-fn two_clouds() -> Table {
+fn two_clouds() -> RegressionData {
     let mut table = small_table(50, 1);
     for row in 0..25 {
         let noise = table.response[row];

@@ -6,20 +6,20 @@ use crate::triangular::{cholesky, log_diagonal, multiply_transposed, packed_len,
 /// `C Cᵀ` is the precision.
 ///
 /// A flow whose output is v starts near the posterior, and what it has to learn is of order 1 whatever the units of the
-/// parameters. A frame is a fixed affine layer between the flow and the parameters: it need not be right, q stays a
+/// parameters. A preconditioner is a fixed affine layer between the flow and the parameters: it need not be right, q stays a
 /// density with known values, and Lemma 1 holds because inactive coordinates have no part in it.
 ///
 /// ```
-/// use vti::problem::Frame;
+/// use vti::problem::Preconditioner;
 /// // Two independent parameters: 10 ± 2 and −1 ± 0.5.
-/// let frame = Frame::from_precision(vec![10.0, -1.0], vec![0.25, 0.0, 4.0]).expect("positive definite");
+/// let preconditioner = Preconditioner::from_precision(vec![10.0, -1.0], vec![0.25, 0.0, 4.0]).expect("positive definite");
 /// let mut v = [1.0, 2.0];
-/// frame.to_free(&mut v);
+/// preconditioner.to_free(&mut v);
 /// assert_eq!(v, [12.0, 0.0]);
-/// assert!((frame.log_jacobian() - (2.0 * 0.5f64).ln()).abs() < 1e-12);
+/// assert!((preconditioner.log_jacobian() - (2.0 * 0.5f64).ln()).abs() < 1e-12);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Frame {
+pub struct Preconditioner {
     location: Vec<f64>,
     factor: Factor,
     log_jacobian: f64,
@@ -42,7 +42,7 @@ impl Factor {
     }
 }
 
-impl Frame {
+impl Preconditioner {
     /// From a location and the lower half of a precision matrix, row by row. None unless it is positive definite and
     /// everything finite.
     pub fn from_precision(location: Vec<f64>, mut precision: Vec<f64>) -> Option<Self> {
@@ -58,7 +58,8 @@ impl Frame {
     pub fn diagonal(location: Vec<f64>, precision: &[f64]) -> Option<Self> {
         let factor: Vec<f64> = precision.iter().map(|precision| precision.sqrt()).collect();
         let log_jacobian = -factor.iter().map(|c| c.ln()).sum::<f64>();
-        Self::checked(location, Factor::Diagonal(factor), log_jacobian).filter(|frame| frame.dim() == precision.len())
+        Self::checked(location, Factor::Diagonal(factor), log_jacobian)
+            .filter(|preconditioner| preconditioner.dim() == precision.len())
     }
 
     /// From a location and the packed Cholesky factor of the precision.
@@ -107,7 +108,7 @@ impl Frame {
     }
 
     /// From u to v, in place.
-    pub fn to_frame(&self, u: &mut [f64]) {
+    pub fn from_free(&self, u: &mut [f64]) {
         u.iter_mut().zip(&self.location).for_each(|(x, a)| *x -= a);
         match &self.factor {
             Factor::Packed(factor) => multiply_transposed(factor, u),

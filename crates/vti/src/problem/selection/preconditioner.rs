@@ -8,7 +8,7 @@
 
 use super::likelihood::Likelihood;
 use super::{CoefficientPrior, Dot, Selection};
-use crate::problem::Frame;
+use crate::problem::Preconditioner;
 use crate::simd::Instructions;
 use crate::triangular::{cholesky, packed_len, solve, solve_transposed};
 
@@ -30,7 +30,7 @@ pub(super) struct Quadratic {
 
 /// Reweighting ends when no linear predictor moves by more than this, relative to their spread, or after so many rounds.
 const TOLERANCE: f64 = 1e-8;
-const ROUNDS: usize = 50;
+const MAX_ROUNDS: usize = 50;
 
 /// Models with at most so many rows × columns² get a few rounds of their own, where their errors are not Gaussian.
 const MOST_REFITTED: usize = 30_000;
@@ -43,22 +43,28 @@ impl Quadratic {
     /// Fits the whole model; none where that fails, and flows then start from unit scale.
     pub(super) fn new(selection: &Selection) -> Option<Self> {
         let columns: Vec<u32> = (0..selection.design.columns() as u32).collect();
-        let eta = start(&selection.settings.likelihood, selection.design.response());
-        Self::fit(selection, &columns, eta, selection.log_scale.exp(), ROUNDS)
+        let predictor = start(&selection.settings.likelihood, selection.design.response());
+        Self::fit(selection, &columns, predictor, selection.log_scale.exp(), MAX_ROUNDS)
     }
 
     /// Iteratively reweighted least squares from given linear predictors.
-    fn fit(selection: &Selection, columns: &[u32], mut eta: Vec<f64>, mut scale: f64, rounds: usize) -> Option<Self> {
+    fn fit(
+        selection: &Selection,
+        columns: &[u32],
+        mut predictor: Vec<f64>,
+        mut scale: f64,
+        rounds: usize,
+    ) -> Option<Self> {
         let mut found = None;
         for _ in 0..rounds {
-            let (weights, working) = reweight(selection, &eta, scale);
+            let (weights, working) = reweight(selection, &predictor, scale);
             let quadratic = Self::weighted(selection, columns, &weights, &working);
             let places: Vec<u32> = (0..columns.len() as u32).collect();
             let part = quadratic.restrict(selection, &places, scale)?;
             let next = predictors(selection, columns, &part.mean);
-            let moved = eta.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            let spread = next.iter().fold(0.0, |most, eta| (eta - quadratic.centre).abs().max(most));
-            (eta, scale, found) = (next, part.scale, Some(quadratic));
+            let moved = predictor.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let spread = next.iter().fold(0.0, |most, predictor| (predictor - quadratic.centre).abs().max(most));
+            (predictor, scale, found) = (next, part.scale, Some(quadratic));
             if moved <= TOLERANCE * (1.0 + spread) {
                 break;
             }
@@ -160,16 +166,16 @@ impl Quadratic {
         Some((mean, factor))
     }
 
-    /// The frame of a model.
-    pub(super) fn frame(&self, selection: &Selection, columns: &[u32]) -> Option<Frame> {
+    /// The preconditioner of a model.
+    pub(super) fn preconditioner(&self, selection: &Selection, columns: &[u32]) -> Option<Preconditioner> {
         let mut part = self.restrict(selection, columns, selection.log_scale.exp())?;
         let refitted = matches!(
             selection.settings.likelihood,
             Likelihood::StudentT { .. } | Likelihood::Logistic {} | Likelihood::Poisson {}
         );
         if refitted && selection.design.rows() * columns.len().pow(2) <= MOST_REFITTED {
-            let eta = predictors(selection, columns, &part.mean);
-            let own = Self::fit(selection, columns, eta, part.scale, OWN_ROUNDS)?;
+            let predictor = predictors(selection, columns, &part.mean);
+            let own = Self::fit(selection, columns, predictor, part.scale, OWN_ROUNDS)?;
             let places: Vec<u32> = (0..columns.len() as u32).collect();
             part = own.restrict(selection, &places, part.scale)?;
         }
@@ -185,17 +191,20 @@ impl Quadratic {
             factor = with_scale;
             mean.insert(0, location);
         }
-        Frame::from_factor(mean, factor)
+        Preconditioner::from_factor(mean, factor)
     }
 }
 
 /// Linear predictors of coefficients.
 fn predictors(selection: &Selection, columns: &[u32], mean: &[f64]) -> Vec<f64> {
-    let mut eta = vec![0.0; selection.design.rows()];
+    let mut predictor = vec![0.0; selection.design.rows()];
     for (&column, b) in columns.iter().zip(mean) {
-        eta.iter_mut().zip(selection.design.column(column as usize)).for_each(|(eta, x)| *eta += b * x);
+        predictor
+            .iter_mut()
+            .zip(selection.design.column(column as usize))
+            .for_each(|(predictor, x)| *predictor += b * x);
     }
-    eta
+    predictor
 }
 
 /// The quadratic of one model.
@@ -221,8 +230,8 @@ fn start(likelihood: &Likelihood, response: &[f64]) -> Vec<f64> {
 
 /// Weights and working responses at linear predictors η: `w = −∂²/∂η²` of the log likelihood, or what takes its place where
 /// that may be negative, and `z = η + (∂/∂η) / w`. For errors with a scale, w is relative to its square.
-fn reweight(selection: &Selection, eta: &[f64], scale: f64) -> (Vec<f64>, Vec<f64>) {
-    let pairs = selection.design.response().iter().zip(eta);
+fn reweight(selection: &Selection, predictor: &[f64], scale: f64) -> (Vec<f64>, Vec<f64>) {
+    let pairs = selection.design.response().iter().zip(predictor);
     match selection.settings.likelihood {
         Likelihood::Gaussian { sigma } => {
             let weight = sigma.map_or(1.0, |sigma| sigma.powi(-2));
@@ -230,28 +239,28 @@ fn reweight(selection: &Selection, eta: &[f64], scale: f64) -> (Vec<f64>, Vec<f6
         }
         Likelihood::Robust { alpha, sigma1, sigma2 } => {
             // By the variance of an error, not by its share of both parts: modes of the posterior are where the shares
-            // differ, and a frame must not choose between them.
+            // differ, and a preconditioner must not choose between them.
             let weight = ((1.0 - alpha) * sigma1.powi(2) + alpha * sigma2.powi(2)).recip();
             pairs.map(|(&y, _)| (weight, y)).unzip()
         }
         Likelihood::StudentT { df } => {
             let weight = |r: f64| (df + 1.0) / (df + (r / scale).powi(2));
-            pairs.map(|(&y, eta)| (weight(y - eta), y)).unzip()
+            pairs.map(|(&y, predictor)| (weight(y - predictor), y)).unzip()
         }
         Likelihood::Logistic {} => {
-            let glm = |y: f64, eta: f64| {
-                let mean = 1.0 / (1.0 + (-eta).exp());
+            let glm = |y: f64, predictor: f64| {
+                let mean = 1.0 / (1.0 + (-predictor).exp());
                 let weight = (mean * (1.0 - mean)).max(SMALLEST_WEIGHT);
-                (weight, eta + (y - mean) / weight)
+                (weight, predictor + (y - mean) / weight)
             };
-            pairs.map(|(&y, &eta)| glm(y, eta)).unzip()
+            pairs.map(|(&y, &predictor)| glm(y, predictor)).unzip()
         }
         Likelihood::Poisson {} => {
-            let glm = |y: f64, eta: f64| {
-                let mean = eta.min(MOST_LOG_MEAN).exp().max(SMALLEST_WEIGHT);
-                (mean, eta + (y - mean) / mean)
+            let glm = |y: f64, predictor: f64| {
+                let mean = predictor.min(MOST_LOG_MEAN).exp().max(SMALLEST_WEIGHT);
+                (mean, predictor + (y - mean) / mean)
             };
-            pairs.map(|(&y, &eta)| glm(y, eta)).unzip()
+            pairs.map(|(&y, &predictor)| glm(y, predictor)).unzip()
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use vti::baseline::{Chains, Progress, Pseudo, RjmcmcSettings, rjmcmc};
 use vti::check::VerdictKind;
 use vti::device::Cpu;
 use vti::problem::selection::{
     CoefficientPrior, Enumeration, EnumerationLimits, Likelihood, Method, Selection, enumerate,
 };
 use vti::problem::{Constraint, Constraints, DensityError, Problem};
+use vti::rjmcmc::{Chains, Progress, Pseudo, RjmcmcSettings, rjmcmc};
 use vti::space::{ModelSpace, Subsets};
 use vti::stats::Estimate;
 

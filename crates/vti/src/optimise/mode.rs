@@ -1,20 +1,20 @@
-//! Peaks of smooth functions of a few numbers: where they are, and how sharp.
+//! Modes of smooth functions of a few numbers: where they are, and how sharp.
 
 /// A place and the height there.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Peak {
+pub(crate) struct Mode {
     pub(crate) point: Vec<f64>,
     pub(crate) value: f64,
 }
 
 /// The share of the promised rise that a step must bring (Armijo).
 const SUFFICIENT: f64 = 1e-4;
-/// Half the promised rise below which there is nothing left to climb.
+/// Half the promised rise below which there is nothing left to maximise.
 const FLAT: f64 = 1e-12;
 
 /// Climbs `f`, which returns its value and writes its gradient, by BFGS with a backtracking search (Nocedal and Wright,
 /// Numerical Optimization, 2006, chapter 6), in at most `steps` steps. Nothing where `f` is not finite at the start.
-pub(crate) fn climb(start: &[f64], steps: usize, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> Option<Peak> {
+pub(crate) fn maximise(start: &[f64], steps: usize, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> Option<Mode> {
     let size = start.len();
     let (mut point, mut gradient) = (start.to_vec(), vec![0.0; size]);
     let mut value = f(&point, &mut gradient);
@@ -55,7 +55,7 @@ pub(crate) fn climb(start: &[f64], steps: usize, mut f: impl FnMut(&[f64], &mut 
         std::mem::swap(&mut point, &mut next);
         std::mem::swap(&mut gradient, &mut next_gradient);
     }
-    Some(Peak { point, value })
+    Some(Mode { point, value })
 }
 
 /// The BFGS update of an inverse after a step s that lowered the gradient by y.
@@ -114,7 +114,7 @@ fn norm(x: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// A bent ridge with its peak at (1, 1), −100 and −1 in height along its axes.
+    /// A bent ridge with its mode at (1, 1), −100 and −1 in height along its axes.
     fn ridge(x: &[f64], gradient: &mut [f64]) -> f64 {
         let bend = x[1] - x[0] * x[0];
         gradient[0] = 400.0 * bend * x[0] + 2.0 * (1.0 - x[0]);
@@ -124,9 +124,9 @@ mod tests {
 
     #[test]
     fn a_bent_ridge_is_climbed() {
-        let peak = climb(&[-1.2, 1.0], 200, ridge).unwrap();
-        assert!((peak.point[0] - 1.0).abs() < 1e-5 && (peak.point[1] - 1.0).abs() < 1e-5, "{peak:?}");
-        assert!(climb(&[f64::NAN, 0.0], 5, ridge).is_none());
+        let mode = maximise(&[-1.2, 1.0], 200, ridge).unwrap();
+        assert!((mode.point[0] - 1.0).abs() < 1e-5 && (mode.point[1] - 1.0).abs() < 1e-5, "{mode:?}");
+        assert!(maximise(&[f64::NAN, 0.0], 5, ridge).is_none());
     }
 
     #[test]
