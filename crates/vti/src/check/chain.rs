@@ -43,6 +43,7 @@ pub(super) struct Chains<'p, D: Device> {
     natural: Vec<Vec<f64>>,
     log_q_point: Vec<f64>,
     log_target_point: Vec<f64>,
+    log_arrangement_point: Vec<f64>,
     local: LocalMove,
     /// Logarithm of the local step.
     log_step: f64,
@@ -102,6 +103,7 @@ impl<'p, D: Device> Chains<'p, D> {
             natural: vec![Vec::new(); count],
             log_q_point: vec![0.0; count],
             log_target_point: vec![0.0; count],
+            log_arrangement_point: vec![0.0; count],
             local,
             log_step: 0.0,
             buffers: Gradients {
@@ -134,6 +136,7 @@ impl<'p, D: Device> Chains<'p, D> {
         draws.log_q_model.push(self.log_q[chain]);
         draws.log_q.push(self.log_q_point[chain]);
         draws.log_target.push(self.log_target_point[chain]);
+        draws.log_arrangement.push(self.log_arrangement_point[chain]);
     }
 
     pub(super) fn word(&self, chain: usize) -> &[u16] {
@@ -277,7 +280,9 @@ impl<'p, D: Device> Chains<'p, D> {
         self.log_target[chain] = self.proposed_target(chain);
         let jacobian = self.pass.log_jacobian[chain];
         self.log_q_point[chain] = self.log_q[chain] + self.pass.log_q_theta(chain) - jacobian;
-        self.log_target_point[chain] = self.log_target[chain] - self.pass.log_det[chain] - jacobian;
+        let arrangement = self.pass.log_arrangement[chain];
+        self.log_target_point[chain] = self.log_target[chain] - self.pass.log_det[chain] - jacobian - arrangement;
+        self.log_arrangement_point[chain] = arrangement;
         self.natural[chain].clear();
         self.natural[chain].extend_from_slice(self.pass.natural(chain));
     }

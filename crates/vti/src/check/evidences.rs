@@ -1,27 +1,26 @@
-//! Evidences of factors in place of their bounds: what they make of scores, which of them are still missing, and how much hangs
+//! Evidences of keys in place of their bounds: what they make of scores, which of them are still missing, and how much hangs
 //! on their errors.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::anneal::{self, AnnealSettings};
-use super::factors::{FactorCorrection, MIN_BLOCK_DRAWS, most_probable_first};
+use super::blocks::{BlockCorrection, MIN_BLOCK_DRAWS, most_probable_first};
 use super::importance::Watch;
 use super::line::Line;
-use crate::models::{ParentProbabilities, ParentScores};
-use crate::problem::Factors;
+use crate::models::{BlockProbabilities, BlockScores};
+use crate::problem::{BlockModels, Blocks};
 use crate::random::{Purpose, Stream};
-use crate::space::Blocks;
 use crate::stats::{self, Estimate};
 use crate::workers::Workers;
 
 /// Repetitions with evidences moved within their errors.
 const REPEATS: u64 = 24;
 
-/// Above so many nodes, fewer repetitions: each takes seconds.
-const MANY_NODES: usize = 15;
+/// Above so many blocks, fewer repetitions: each takes seconds.
+const MANY_BLOCKS: usize = 15;
 const FEW_REPEATS: u64 = 6;
 
-/// Factors are annealed if they would have this probability, were their evidence so many standard errors better than expected.
+/// Keys are annealed if they would have this probability, were their evidence so many standard errors better than expected.
 const MIN_PROBABILITY: f64 = 5e-3;
 const SIGMAS_OF_HOPE: f64 = 2.0;
 
@@ -29,7 +28,7 @@ const SIGMAS_OF_HOPE: f64 = 2.0;
 const MAX_LEFT_OVER: f64 = 0.25;
 
 /// Runs are added, so many times as many as there were at first, where an error moves a probability by this much; for no more
-/// factors than this at a time.
+/// keys than this at a time.
 const MIN_MOVE: f64 = 0.02;
 const MORE_RUNS: usize = 3;
 const MOST_CONTESTED: usize = 24;
@@ -37,90 +36,102 @@ const MOST_CONTESTED: usize = 24;
 /// Fewer points than this make no line.
 const MIN_LINE_POINTS: usize = 4;
 
-/// How often, at most, factors that have come to matter are looked for: a few times do, unless each that is found brings another.
+/// How often, at most, keys that have come to matter are looked for: a few times do, unless each that is found brings another.
 const MAX_ROUNDS: usize = 100;
 
 /// Runs between two reports of how far it has come. Threads wait for each other there, so not too few.
 const RUNS_PER_REPORT: usize = 128;
 
-/// The place of a set of parents among those of its node.
-pub(super) fn place(scores: &ParentScores, node: usize, set: u64) -> Option<usize> {
-    scores.nodes[node].sets.binary_search(&set).ok()
+/// Sums over models, with what they need.
+pub(super) struct Summed<'a> {
+    pub(super) models: &'a dyn BlockModels,
+    /// Features of the space.
+    pub(super) features: usize,
+    pub(super) workers: &'a Workers,
+}
+
+impl Summed<'_> {
+    pub(super) fn probabilities(&self, scores: &BlockScores) -> BlockProbabilities {
+        scores.probabilities(self.models, self.features, self.workers)
+    }
 }
 
 /// Scores with evidences in place of bounds, the error of each, and the probabilities that follow from them.
 pub(super) struct Evidences {
-    pub(super) scores: ParentScores,
+    pub(super) scores: BlockScores,
     errors: Vec<Vec<f64>>,
-    pub(super) probabilities: ParentProbabilities,
+    pub(super) probabilities: BlockProbabilities,
 }
 
 impl Evidences {
-    /// Factors whose evidence is not known keep their score, moved by as much as one would expect from those that are: a straight
-    /// line in the number of parents, of the same node where enough are known of it, with its own error. Without parents there
-    /// is next to nothing to integrate over, so these say nothing about others.
-    pub(super) fn new(workers: &Workers, scores: &ParentScores, factors: &[FactorCorrection]) -> Self {
-        let mut known: Vec<Vec<(usize, Estimate)>> = vec![Vec::new(); scores.nodes.len()];
-        for factor in factors {
-            let at = place(scores, factor.block, factor.key);
-            known[factor.block].extend(at.map(|at| (at, factor.log_evidence)));
+    /// Keys whose evidence is not known keep their score, moved by as much as one would expect from those that are: a straight
+    /// line in the size of the key (the number of parents), of the same block where enough are known of it, with its own error.
+    /// Under a key of size 0 there is next to nothing to integrate over, so these say nothing about others.
+    pub(super) fn new(sums: &Summed<'_>, scores: &BlockScores, blocks: &[BlockCorrection]) -> Self {
+        let mut known: Vec<Vec<(usize, Estimate)>> = vec![Vec::new(); scores.blocks.len()];
+        for block in blocks {
+            let at = scores.blocks[block.block].place(block.key);
+            known[block.block].extend(at.map(|at| (at, block.log_evidence)));
         }
-        let moves = |block: usize| {
-            let node = &scores.nodes[block];
-            let with_parents = known[block].iter().filter(|(at, _)| node.sets[*at] != 0);
-            let moves = with_parents.map(|&(at, evidence)| {
-                (f64::from(node.sets[at].count_ones()), node.log_prior[at] + evidence.value - node.logits[at])
-            });
+        let size = |key: u64| f64::from(sums.models.size(key));
+        let moves = |number: usize| {
+            let block = &scores.blocks[number];
+            let sized = known[number].iter().filter(|(at, _)| size(block.keys[*at]) > 0.0);
+            let moves = sized
+                .map(|&(at, evidence)| (size(block.keys[at]), block.log_prior[at] + evidence.value - block.scores[at]));
             moves.filter(|(_, by)| by.is_finite()).collect::<Vec<(f64, f64)>>()
         };
-        let own: Vec<Vec<(f64, f64)>> = (0..scores.nodes.len()).map(moves).collect();
+        let own: Vec<Vec<(f64, f64)>> = (0..scores.blocks.len()).map(moves).collect();
         let common = Line::through(&own.concat());
         let mut corrected = scores.clone();
         let mut errors = Vec::with_capacity(known.len());
-        for ((node, known), own) in corrected.nodes.iter_mut().zip(known).zip(&own) {
+        for ((block, known), own) in corrected.blocks.iter_mut().zip(known).zip(&own) {
             let line = if own.len() < MIN_LINE_POINTS { common } else { Line::through(own) };
-            let sizes = node.sets.iter().map(|set| f64::from(set.count_ones()));
+            let sizes = block.keys.iter().map(|&key| size(key));
             let mut error: Vec<f64> = sizes.clone().map(|size| line.error(size)).collect();
-            node.logits.iter_mut().zip(sizes).for_each(|(logit, size)| *logit += line.at(size));
+            block.scores.iter_mut().zip(sizes).for_each(|(score, size)| *score += line.at(size));
             for (at, evidence) in known {
-                node.logits[at] = node.log_prior[at] + evidence.value;
+                block.scores[at] = block.log_prior[at] + evidence.value;
                 error[at] = evidence.se;
             }
             errors.push(error);
         }
-        let probabilities = corrected.probabilities(workers);
+        let probabilities = sums.probabilities(&corrected);
         Self { scores: corrected, errors, probabilities }
     }
 
     /// How much probabilities move when evidences move within their errors.
-    pub(super) fn spread(&self, workers: &Workers, seed: u64) -> Spread {
+    pub(super) fn spread(&self, sums: &Summed<'_>, seed: u64) -> Spread {
         let centre = &self.probabilities;
-        let repeats = if self.scores.nodes.len() > MANY_NODES { FEW_REPEATS } else { REPEATS };
-        let mut squares = vec![0.0; centre.edges.len()];
+        let repeats = if self.scores.blocks.len() > MANY_BLOCKS { FEW_REPEATS } else { REPEATS };
+        let mut squares = vec![0.0; centre.features.len()];
         let mut total = 0.0;
         for number in 0..repeats {
             let mut stream = Stream::new(seed, Purpose::Check, u64::MAX, number);
             let mut moved = self.scores.clone();
-            for (node, errors) in moved.nodes.iter_mut().zip(&self.errors) {
-                // What lies beyond hope was not looked for among factors without evidence.
+            for (block, errors) in moved.blocks.iter_mut().zip(&self.errors) {
+                // What lies beyond hope was not looked for among keys without evidence.
                 let by = errors.iter().map(|error| error * stream.normal().clamp(-SIGMAS_OF_HOPE, SIGMAS_OF_HOPE));
-                node.logits.iter_mut().zip(by).for_each(|(logit, by)| *logit += by);
+                block.scores.iter_mut().zip(by).for_each(|(score, by)| *score += by);
             }
-            let found = moved.probabilities(workers);
-            let off = found.edges.iter().zip(&centre.edges);
+            let found = sums.probabilities(&moved);
+            let off = found.features.iter().zip(&centre.features);
             squares.iter_mut().zip(off).for_each(|(s, (a, b))| *s += (a - b) * (a - b));
             total += (found.log_total - centre.log_total).powi(2);
         }
         let share = repeats as f64;
-        Spread { edges: squares.into_iter().map(|s| (s / share).sqrt()).collect(), log_total: (total / share).sqrt() }
+        Spread {
+            features: squares.into_iter().map(|s| (s / share).sqrt()).collect(),
+            log_total: (total / share).sqrt(),
+        }
     }
 
-    /// Factors whose evidence is not known but that would matter, were it a little better than expected, and as many more of each
+    /// Keys whose evidence is not known but that would matter, were it a little better than expected, and as many more of each
     /// node as leave next to nothing to those that are left; the most probable first.
-    fn hopeful(&self, is_open: impl Fn(Key) -> bool) -> Vec<Key> {
+    fn hopeful(&self, is_open: impl Fn(BlockKey) -> bool) -> Vec<BlockKey> {
         let mut found = Vec::new();
-        for (block, probabilities) in self.probabilities.nodes.iter().enumerate() {
-            let key = |at: usize| (block, self.scores.nodes[block].sets[at]);
+        for (block, probabilities) in self.probabilities.blocks.iter().enumerate() {
+            let key = |at: usize| (block, self.scores.blocks[block].keys[at]);
             let open = probabilities.iter().enumerate().filter(|(at, _)| is_open(key(*at)));
             let mut open: Vec<(usize, f64)> = open.map(|(at, &p)| (at, p)).collect();
             open.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -135,74 +146,75 @@ impl Evidences {
             }
         }
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        found.into_iter().map(|(factor, _)| factor).collect()
+        found.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Annealed factors whose errors matter most: by how far they move their own probability.
-    fn contested(&self, factors: &[FactorCorrection]) -> Vec<Key> {
-        let matters = |factor: &FactorCorrection| {
-            let p = self.probability(factor);
-            (p * (1.0 - p) * factor.log_evidence.se, (factor.block, factor.key))
+    /// Annealed keys whose errors matter most: by how far they move their own probability.
+    fn contested(&self, blocks: &[BlockCorrection]) -> Vec<BlockKey> {
+        let matters = |block: &BlockCorrection| {
+            let p = self.probability(block);
+            (p * (1.0 - p) * block.log_evidence.se, (block.block, block.key))
         };
-        let annealed = factors.iter().filter(|factor| factor.annealed);
-        let mut found: Vec<(f64, Key)> = annealed.map(matters).filter(|(by, _)| *by >= MIN_MOVE).collect();
+        let annealed = blocks.iter().filter(|block| block.annealed);
+        let mut found: Vec<(f64, BlockKey)> = annealed.map(matters).filter(|(by, _)| *by >= MIN_MOVE).collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        found.into_iter().take(MOST_CONTESTED).map(|(_, factor)| factor).collect()
+        found.into_iter().take(MOST_CONTESTED).map(|(_, key)| key).collect()
     }
 
-    /// The probability of a factor's key.
-    pub(super) fn probability(&self, factor: &FactorCorrection) -> f64 {
-        place(&self.scores, factor.block, factor.key).map_or(0.0, |at| self.probabilities.nodes[factor.block][at])
+    /// The probability of a key's key.
+    pub(super) fn probability(&self, block: &BlockCorrection) -> f64 {
+        let at = self.scores.blocks[block.block].place(block.key);
+        at.map_or(0.0, |at| self.probabilities.blocks[block.block][at])
     }
 }
 
 /// Standard errors of what follows from scores.
 pub(super) struct Spread {
-    pub(super) edges: Vec<f64>,
+    pub(super) features: Vec<f64>,
     pub(super) log_total: f64,
 }
 
 /// What annealing found.
 pub(super) struct Annealed {
-    /// Annealed factors and those whose weights are all but equal, most probable first.
-    pub(super) factors: Vec<FactorCorrection>,
+    /// Annealed keys and those whose weights are all but equal, most probable first.
+    pub(super) blocks: Vec<BlockCorrection>,
     pub(super) evidences: Evidences,
     /// How many more may matter than settings allow for.
     pub(super) left_out: usize,
 }
 
-/// Finds evidences by annealing, of all factors that may matter: at first a few of every node, which say how far bounds are off,
+/// Finds evidences by annealing, of all keys that may matter: at first a few of every node, which say how far bounds are off,
 /// then those that matter if all bounds are so far off, and so on; at last more runs for those whose errors matter most. None
 /// where the problem cannot be seen from its prior.
 pub(super) fn anneal(
-    workers: &Workers,
+    sums: &Summed<'_>,
     mut annealing: Annealing<'_>,
-    scores: &ParentScores,
-    q: &ParentProbabilities,
-    weighed: &[FactorCorrection],
+    scores: &BlockScores,
+    q: &BlockProbabilities,
+    weighed: &[BlockCorrection],
 ) -> Option<Annealed> {
     let settings = annealing.settings;
-    let weighed: HashMap<Key, &FactorCorrection> =
-        weighed.iter().map(|factor| ((factor.block, factor.key), factor)).collect();
+    let weighed: HashMap<BlockKey, &BlockCorrection> =
+        weighed.iter().map(|block| ((block.block, block.key), block)).collect();
     // Of weights that are all but equal nothing better can be known. Others may look better than they are, where draws are few.
-    let is_certain = |factor: &Key| weighed.get(factor).is_some_and(|weighed| weighed.khat == Some(f64::NEG_INFINITY));
-    let join = |runs: &BTreeMap<Key, Vec<f64>>| {
+    let is_certain = |key: &BlockKey| weighed.get(key).is_some_and(|weighed| weighed.khat == Some(f64::NEG_INFINITY));
+    let join = |runs: &BTreeMap<BlockKey, Vec<f64>>| {
         let annealed = runs.iter().filter_map(|(&(block, key), logs)| {
             let log_evidence = anneal::join(logs)?;
-            let q = place(scores, block, key).map_or(0.0, |at| q.nodes[block][at]);
+            let q = scores.blocks[block].place(key).map_or(0.0, |at| q.blocks[block][at]);
             let (khat, draws) = weighed.get(&(block, key)).map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
             let threshold = stats::threshold(draws.max(MIN_BLOCK_DRAWS));
             let corrected = 0.0;
-            Some(FactorCorrection { block, key, q, corrected, log_evidence, annealed: true, khat, threshold, draws })
+            Some(BlockCorrection { block, key, q, corrected, log_evidence, annealed: true, khat, threshold, draws })
         });
-        let certain = weighed.iter().filter(|(factor, _)| is_certain(factor)).map(|(_, &weighed)| weighed.clone());
-        let mut factors: Vec<FactorCorrection> = annealed.chain(certain).collect();
-        most_probable_first(&mut factors);
-        let evidences = Evidences::new(workers, scores, &factors);
-        (factors, evidences)
+        let certain = weighed.iter().filter(|(key, _)| is_certain(key)).map(|(_, &weighed)| weighed.clone());
+        let mut blocks: Vec<BlockCorrection> = annealed.chain(certain).collect();
+        most_probable_first(&mut blocks);
+        let evidences = Evidences::new(sums, scores, &blocks);
+        (blocks, evidences)
     };
-    let mut wanted = first(scores);
-    wanted.retain(|factor| !is_certain(factor));
+    let mut wanted = first(sums.models, scores);
+    wanted.retain(|key| !is_certain(key));
     let mut known = None;
     let mut rounds = 0..MAX_ROUNDS;
     let left_out = loop {
@@ -213,72 +225,65 @@ pub(super) fn anneal(
         if wanted.is_empty() {
             break left_out;
         }
-        annealing.run(workers, &wanted, settings.runs);
-        let (factors, evidences) = known.insert(join(&annealing.runs));
-        if !factors.iter().any(|factor| factor.annealed) {
+        annealing.run(sums.workers, &wanted, settings.runs);
+        let (blocks, evidences) = known.insert(join(&annealing.runs));
+        if !blocks.iter().any(|block| block.annealed) {
             return None;
         }
-        wanted = evidences.hopeful(|factor| !is_certain(&factor) && !annealing.runs.contains_key(&factor));
+        wanted = evidences.hopeful(|key| !is_certain(&key) && !annealing.runs.contains_key(&key));
     };
-    let (mut factors, mut evidences) = known?;
+    let (mut blocks, mut evidences) = known?;
     for _ in 0..settings.sharpen {
-        let wanted = evidences.contested(&factors);
+        let wanted = evidences.contested(&blocks);
         if wanted.is_empty() {
             break;
         }
-        annealing.run(workers, &wanted, MORE_RUNS * settings.runs);
-        (factors, evidences) = join(&annealing.runs);
+        annealing.run(sums.workers, &wanted, MORE_RUNS * settings.runs);
+        (blocks, evidences) = join(&annealing.runs);
     }
-    Some(Annealed { factors, evidences, left_out })
+    Some(Annealed { blocks, evidences, left_out })
 }
 
 /// A block and its key.
-type Key = (usize, u64);
+type BlockKey = (usize, u64);
 
-/// Log evidences that runs found, one list for each factor.
+/// Log evidences that runs found, one list for each key.
 pub(super) struct Annealing<'a> {
-    problem: &'a dyn Factors,
     blocks: &'a dyn Blocks,
     seed: u64,
     settings: &'a AnnealSettings,
     watch: Watch<'a>,
-    runs: BTreeMap<Key, Vec<f64>>,
+    runs: BTreeMap<BlockKey, Vec<f64>>,
 }
 
 /// A run on its way.
 struct Task {
-    factor: Key,
+    key: BlockKey,
     dim: usize,
     run: usize,
     log_evidence: f64,
 }
 
 impl<'a> Annealing<'a> {
-    pub(super) fn new(
-        problem: &'a dyn Factors,
-        blocks: &'a dyn Blocks,
-        seed: u64,
-        settings: &'a AnnealSettings,
-        watch: Watch<'a>,
-    ) -> Self {
-        Self { problem, blocks, seed, settings, watch, runs: BTreeMap::new() }
+    pub(super) fn new(blocks: &'a dyn Blocks, seed: u64, settings: &'a AnnealSettings, watch: Watch<'a>) -> Self {
+        Self { blocks, seed, settings, watch, runs: BTreeMap::new() }
     }
 
-    /// So many more runs for each of these factors.
-    fn run(&mut self, workers: &Workers, wanted: &[Key], more: usize) {
+    /// So many more runs for each of these keys.
+    fn run(&mut self, workers: &Workers, wanted: &[BlockKey], more: usize) {
         let mut mask = vec![false; self.blocks.width()];
         let mut tasks = Vec::with_capacity(wanted.len() * more);
-        for &factor in wanted {
-            self.blocks.mark_block(factor.0, factor.1, &mut mask);
+        for &key in wanted {
+            self.blocks.mark_active(key.0, key.1, &mut mask);
             let dim = mask.iter().filter(|&&active| active).count();
-            let before = self.runs.get(&factor).map_or(0, Vec::len);
-            tasks.extend((before..before + more).map(|run| Task { factor, dim, run, log_evidence: f64::NAN }));
+            let before = self.runs.get(&key).map_or(0, Vec::len);
+            tasks.extend((before..before + more).map(|run| Task { key, dim, run, log_evidence: f64::NAN }));
         }
-        let Self { problem, seed, settings, watch, .. } = self;
+        let Self { blocks, seed, settings, watch, .. } = self;
         let run = |_, task: &mut Task| {
-            let (block, key) = task.factor;
+            let (block, key) = task.key;
             let log_likelihoods = |z: &[f64], values: &mut [f64], gradients: &mut [f64]| {
-                if !problem.log_likelihoods(block, key, z, values, gradients) {
+                if !blocks.log_likelihoods(block, key, z, values, gradients) {
                     values.fill(f64::NAN);
                 }
             };
@@ -294,31 +299,32 @@ impl<'a> Annealing<'a> {
             done += part.len();
         }
         watch(done, total);
-        for Task { factor, log_evidence, .. } in tasks {
-            self.runs.entry(factor).or_default().push(log_evidence);
+        for Task { key, log_evidence, .. } in tasks {
+            self.runs.entry(key).or_default().push(log_evidence);
         }
     }
 }
 
 /// Of every node the best set of parents as far as known, none, and the best ones with one or two more or one less; those of one
 /// kind for all nodes, then those of the next.
-fn first(scores: &ParentScores) -> Vec<Key> {
-    let mut found: Vec<(usize, Key)> = Vec::new();
-    for (block, node) in scores.nodes.iter().enumerate() {
+fn first(models: &dyn BlockModels, scores: &BlockScores) -> Vec<BlockKey> {
+    let mut found: Vec<(usize, BlockKey)> = Vec::new();
+    for (block, known) in scores.blocks.iter().enumerate() {
         let best = |size: Option<u32>| {
-            let sets = node.sets.iter().zip(&node.logits).filter(|(set, _)| size.is_none_or(|s| s == set.count_ones()));
-            sets.max_by(|a, b| a.1.total_cmp(b.1)).map(|(&set, _)| set)
+            let keys = known.keys.iter().zip(&known.scores);
+            let keys = keys.filter(|(key, _)| size.is_none_or(|size| size == models.size(**key)));
+            keys.max_by(|a, b| a.1.total_cmp(b.1)).map(|(&key, _)| key)
         };
-        let size = best(None).map_or(0, u64::count_ones).max(1);
+        let size = best(None).map_or(0, |key| models.size(key)).max(1);
         let mut sizes = vec![size, 0, size - 1, size + 1, size + 2];
         if size == 1 {
             sizes.remove(1);
         }
-        let sets = sizes.into_iter().enumerate();
-        found.extend(sets.filter_map(|(kind, size)| Some((kind, (block, best(Some(size))?)))));
+        let keys = sizes.into_iter().enumerate();
+        found.extend(keys.filter_map(|(kind, size)| Some((kind, (block, best(Some(size))?)))));
     }
     found.sort_by_key(|(kind, _)| *kind);
-    found.into_iter().map(|(_, factor)| factor).collect()
+    found.into_iter().map(|(_, key)| key).collect()
 }
 
 #[cfg(test)]

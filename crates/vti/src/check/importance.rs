@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CheckError;
 use super::anneal::AnnealSettings;
+use super::blocks::{self, BlockCheck, khat_of};
 use super::correction::{Correction, ModelCorrection};
-use super::factors::{self, FactorCheck, khat_of};
 use super::strata::{self, Stratified};
 use super::verdict::Verdict;
 use crate::device::Device;
@@ -24,7 +24,7 @@ pub struct CheckSettings {
     pub draws: usize,
     /// For how many of the most probable models k̂ and evidence are reported.
     pub leading: usize,
-    /// How evidences of factors are found where weights are too uneven.
+    /// How evidences of blocks are found where weights are too uneven.
     pub anneal: AnnealSettings,
 }
 
@@ -58,10 +58,10 @@ pub struct Check {
     pub elbo: Estimate,
     /// Corrected model probabilities.
     pub correction: Correction,
-    /// What was found factor by factor, where the density has factors and q(m) is a product of scores; k̂, evidence, correction
-    /// and verdict are then those of the factors.
+    /// What was found block by block, where the density is a product over blocks and q(m) one of scores; k̂, evidence, correction
+    /// and verdict are then those of the blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub factors: Option<FactorCheck>,
+    pub blocks: Option<BlockCheck>,
     /// Draws whose target could not be evaluated; they have weight 0.
     pub undefined: usize,
     /// What to do with the answer.
@@ -91,12 +91,12 @@ impl Check {
     }
 
     /// Words with what they count in the corrected answer, which sums to 1: those of the draws by their weights or, where
-    /// factors were corrected, words drawn from what follows for models. These say more than weighted draws can where q is
+    /// blocks were corrected, words drawn from what follows for models. These say more than weighted draws can where q is
     /// far off.
     pub fn corrected_words(&self) -> Vec<(Model, f64)> {
         let mut sums: HashMap<&[u16], f64> = HashMap::new();
-        match &self.factors {
-            Some(FactorCheck { words, .. }) if !words.is_empty() => {
+        match &self.blocks {
+            Some(BlockCheck { words, .. }) if !words.is_empty() => {
                 let share = self.draws.width as f64 / words.len() as f64;
                 words.chunks_exact(self.draws.width).for_each(|word| *sums.entry(word).or_insert(0.0) += share);
             }
@@ -171,11 +171,11 @@ pub fn check_watched<D: Device>(
     let q_weights = q_weights(&words, &ends);
     let verdict = Verdict::of_weights(khat, threshold, &correction);
     let found = Found { khat, threshold, log_evidence, correction, verdict, check: None };
-    let found = match factors::correct(posterior, &draws, &found.correction.models, &settings.anneal, watch)? {
+    let found = match blocks::correct(posterior, &draws, &found.correction.models, &settings.anneal, watch)? {
         Some(corrected) => corrected,
         None => found,
     };
-    let Found { khat, threshold, log_evidence, correction, verdict, check: factors } = found;
+    let Found { khat, threshold, log_evidence, correction, verdict, check: blocks } = found;
     Ok(Check {
         khat,
         threshold,
@@ -184,7 +184,7 @@ pub fn check_watched<D: Device>(
         elbo,
         verdict: verdict.unless(posterior.warnings()),
         correction,
-        factors,
+        blocks,
         undefined,
         draws,
         log_weights,
@@ -194,14 +194,14 @@ pub fn check_watched<D: Device>(
     })
 }
 
-/// What weights say, be they of models or of factors.
+/// What weights say, be they of models or of blocks.
 pub(super) struct Found {
     pub(super) khat: Option<f64>,
     pub(super) threshold: f64,
     pub(super) log_evidence: Estimate,
     pub(super) correction: Correction,
     pub(super) verdict: Verdict,
-    pub(super) check: Option<FactorCheck>,
+    pub(super) check: Option<BlockCheck>,
 }
 
 /// The probability of each stratum under q, shared by its draws.
@@ -238,7 +238,7 @@ fn bound(stratified: &Stratified) -> Estimate {
     let Stratified { draws, ends, words, .. } = stratified;
     let (mut weight, mut value, mut variance, mut start) = (0.0, 0.0, 0.0, 0);
     for (&end, (_, q)) in ends.iter().zip(words) {
-        let terms = || (start..end).map(|row| draws.log_target[row] - draws.log_q[row]).filter(|term| !term.is_nan());
+        let terms = || (start..end).map(|row| draws.log_ratio(row)).filter(|term| !term.is_nan());
         let n = terms().count() as f64;
         if n > 0.0 {
             let mean = terms().sum::<f64>() / n;

@@ -2,15 +2,15 @@
 //!
 //! Draws from q are weighted by `w = p(m) η(θ | m) / q(m, θ)`. The weights say how good q is (Pareto k̂), what the evidence
 //! is, and what the model probabilities should have been. Where they are too uneven to be used, chains with q as their
-//! proposal ([`refine`]) take over. Where the density has factors, each has weights of its own ([`FactorCheck`]), or an evidence
-//! found from the prior ([`AnnealSettings`]).
+//! proposal ([`refine`]) take over. Where the density is a product over blocks, each has weights of its own ([`BlockCheck`]), or an
+//! evidence found from the prior ([`AnnealSettings`]).
 
 mod anneal;
+mod blocks;
 mod chain;
 mod correction;
 mod error;
 mod evidences;
-mod factors;
 mod importance;
 mod line;
 mod refine;
@@ -18,9 +18,9 @@ mod strata;
 mod verdict;
 
 pub use anneal::AnnealSettings;
+pub use blocks::{BlockCheck, BlockCorrection};
 pub use correction::{Correction, ModelCorrection};
 pub use error::CheckError;
-pub use factors::{FactorCheck, FactorCorrection};
 pub use importance::{Check, CheckSettings, Watch, check, check_watched};
 pub use refine::{LocalMove, RefineSettings, Refined, refine};
 pub use verdict::{Verdict, VerdictKind};

@@ -84,7 +84,7 @@ fn weigh(draws: &Draws, ends: &[usize], strata: &[(Option<Model>, f64)]) -> (Vec
         let scale = strata[stratum].1.ln() - ((end - start) as f64).ln();
         for row in start..end {
             // Within a stratum of one model q(m) of the draw and of the stratum cancel.
-            let log_weight = draws.log_target[row] - draws.log_q[row] + scale;
+            let log_weight = draws.log_ratio(row) + scale;
             undefined += usize::from(log_weight.is_nan());
             log_weights.push(if log_weight.is_nan() { f64::NEG_INFINITY } else { log_weight });
         }

@@ -28,13 +28,13 @@ pub struct Verdict {
 /// Model probabilities that differ by no more than this are the same for all practical purposes.
 const NEGLIGIBLE_DISTANCE: f64 = 0.02;
 
-/// What is known about the evidences of factors.
+/// What is known about the evidences of blocks.
 pub(super) struct Basis {
     /// How far edges moved when every evidence moved by as much as it may be off.
     pub(super) moved: f64,
     /// Whether evidences were annealed.
     pub(super) annealed: bool,
-    /// How many factors more may matter.
+    /// How many more keys may matter.
     pub(super) left_out: usize,
 }
 
@@ -52,8 +52,8 @@ impl Verdict {
         Self::of_distance(&shown, correction)
     }
 
-    /// By the weights of factors. Where they are too uneven, what counts is how far edges moved.
-    pub(super) fn of_factors(khat: Option<f64>, threshold: f64, basis: &Basis, correction: &Correction) -> Self {
+    /// By the weights of blocks. Where they are too uneven, what counts is how far edges moved.
+    pub(super) fn of_blocks(khat: Option<f64>, threshold: f64, basis: &Basis, correction: &Correction) -> Self {
         let &Basis { moved, annealed, left_out } = basis;
         let is_even = khat.is_some_and(|khat| khat < threshold);
         if is_even && moved <= 2.0 * NEGLIGIBLE_DISTANCE && !annealed {
@@ -142,14 +142,14 @@ fn shown(khat: Option<f64>, threshold: f64) -> String {
 mod tests {
     use super::*;
 
-    /// What is said of factors where model probabilities hardly moved.
+    /// What is said of blocks where model probabilities hardly moved.
     fn said(khat: f64, basis: &Basis) -> Verdict {
         let correction = Correction { models: Vec::new(), total_variation: 0.0, total_variation_se: 0.0 };
-        Verdict::of_factors(Some(khat), 0.7, basis, &correction)
+        Verdict::of_blocks(Some(khat), 0.7, basis, &correction)
     }
 
     #[test]
-    fn factors_are_judged_by_weights_or_by_how_far_edges_move() {
+    fn blocks_are_judged_by_weights_or_by_how_far_edges_move() {
         let basis = |moved, annealed, left_out| Basis { moved, annealed, left_out };
         // What is said, and one word that is not.
         let cases: [(f64, Basis, VerdictKind, [&str; 2], &str); 7] = [

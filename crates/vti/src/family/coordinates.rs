@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::pass::block_part;
-use super::pieces::Pieces;
+use super::pass::block_symbols;
+use super::row_blocks::RowBlocks;
 use super::{Family, FamilyError};
 use crate::device::Device;
 use crate::problem::{Constraints, Preconditioner};
@@ -12,30 +12,30 @@ use crate::problem::{Constraints, Preconditioner};
 /// The most numbers of preconditioners that are kept: 128 MiB.
 const MOST_KEPT: usize = 1 << 24;
 
-/// Preconditioners met so far, of models or of blocks under their keys, and of the pieces of a batch.
+/// Preconditioners met so far, of models or of blocks under their keys, and of the row_blocks of a batch.
 #[derive(Default)]
 pub(super) struct Preconditioners {
     known: HashMap<Box<[u16]>, Option<Arc<Preconditioner>>>,
     numbers: usize,
-    pieces: Vec<Option<Arc<Preconditioner>>>,
+    row_blocks: Vec<Option<Arc<Preconditioner>>>,
 }
 
-/// A piece whose preconditioner is not known yet.
+/// A row_block whose preconditioner is not known yet.
 struct New {
-    piece: usize,
+    row_block: usize,
     part: Box<[u16]>,
     preconditioner: Option<Preconditioner>,
 }
 
 impl Preconditioners {
-    /// Finds the preconditioners of all pieces, new ones side by side.
+    /// Finds the preconditioners of all row_blocks, new ones side by side.
     pub(super) fn find<D: Device>(
         &mut self,
         family: &Family<D>,
         words: &[u16],
-        pieces: &Pieces,
+        row_blocks: &RowBlocks,
     ) -> Result<(), FamilyError> {
-        self.pieces.clear();
+        self.row_blocks.clear();
         if !family.preconditioned() {
             return Ok(());
         }
@@ -44,39 +44,40 @@ impl Preconditioners {
             self.numbers = 0;
         }
         let width = family.space().arities().len();
-        let (problem, factors, keys) = (&*family.problem, family.problem.factors(), pieces.keys());
-        let count = words.len() / width * pieces.count;
-        let word = |piece: usize| &words[piece / pieces.count * width..][..width];
-        let part = |piece: usize| match factors {
-            None => Part::Word(word(piece)),
-            Some(_) => Part::Block(block_part(pieces.block(piece), keys[piece])),
+        let (problem, blocks, keys) = (&*family.problem, family.problem.blocks(), row_blocks.keys());
+        let count = words.len() / width * row_blocks.count;
+        let word = |row_block: usize| &words[row_block / row_blocks.count * width..][..width];
+        let part = |row_block: usize| match blocks {
+            None => Part::Word(word(row_block)),
+            Some(_) => Part::Block(block_symbols(row_blocks.block(row_block), keys[row_block])),
         };
         let mut new: Vec<New> = Vec::new();
-        for piece in 0..count {
-            let part = part(piece);
+        for row_block in 0..count {
+            let part = part(row_block);
             if !self.known.contains_key(part.symbols()) {
                 self.known.insert(part.symbols().into(), None);
-                new.push(New { piece, part: part.symbols().into(), preconditioner: None });
+                new.push(New { row_block, part: part.symbols().into(), preconditioner: None });
             }
         }
-        family.device.workers().for_each(&mut new, |_, New { piece, preconditioner, .. }| {
-            *preconditioner = match factors {
-                None => problem.preconditioner(word(*piece)),
-                Some(factors) => factors.preconditioner(pieces.block(*piece), keys[*piece]),
+        family.device.workers().for_each(&mut new, |_, New { row_block, preconditioner, .. }| {
+            *preconditioner = match blocks {
+                None => problem.preconditioner(word(*row_block)),
+                Some(blocks) => blocks.preconditioner(row_blocks.block(*row_block), keys[*row_block]),
             };
         });
-        for New { piece, part, preconditioner } in new {
-            check_dim(family, word(piece), pieces, piece, preconditioner.as_ref())?;
+        for New { row_block, part, preconditioner } in new {
+            check_dim(family, word(row_block), row_blocks, row_block, preconditioner.as_ref())?;
             self.numbers += part.len() + preconditioner.as_ref().map_or(0, Preconditioner::numbers);
             self.known.insert(part, preconditioner.map(Arc::new));
         }
-        self.pieces.extend((0..count).map(|piece| self.known.get(part(piece).symbols()).cloned().flatten()));
+        self.row_blocks
+            .extend((0..count).map(|row_block| self.known.get(part(row_block).symbols()).cloned().flatten()));
         Ok(())
     }
 
-    /// The preconditioner of a piece, where it has one.
-    pub(super) fn piece(&self, piece: usize) -> Option<&Preconditioner> {
-        self.pieces.get(piece).and_then(Option::as_deref)
+    /// The preconditioner of a row_block, where it has one.
+    pub(super) fn row_block(&self, row_block: usize) -> Option<&Preconditioner> {
+        self.row_blocks.get(row_block).and_then(Option::as_deref)
     }
 }
 
@@ -99,16 +100,16 @@ impl Part<'_> {
 fn check_dim<D: Device>(
     family: &Family<D>,
     word: &[u16],
-    pieces: &Pieces,
-    piece: usize,
+    row_blocks: &RowBlocks,
+    row_block: usize,
     preconditioner: Option<&Preconditioner>,
 ) -> Result<(), FamilyError> {
     let Some(preconditioner) = preconditioner else { return Ok(()) };
     let space = family.space();
     let mut mask = vec![false; space.max_dim()];
-    let (start, width) = match space.blocks().filter(|_| family.problem.factors().is_some()) {
+    let (start, width) = match family.problem.blocks() {
         None => (0, mask.len()),
-        Some(blocks) => (pieces.block(piece) * blocks.width(), blocks.width()),
+        Some(blocks) => (row_blocks.block(row_block) * blocks.width(), blocks.width()),
     };
     space.mark_active(word, &mut mask);
     let dim = mask[start..start + width].iter().filter(|&&active| active).count();
@@ -118,7 +119,7 @@ fn check_dim<D: Device>(
     Err(FamilyError::Preconditioner { model: space.label(word), found: preconditioner.dim(), dim })
 }
 
-/// The way of one piece between its coordinates.
+/// The way of one row_block between its coordinates.
 pub(super) struct Coordinates<'a> {
     pub(super) preconditioner: Option<&'a Preconditioner>,
     pub(super) constraints: Option<&'a Constraints>,

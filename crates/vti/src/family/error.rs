@@ -48,17 +48,17 @@ pub enum FamilyError {
         /// What it must have.
         dim: usize,
     },
-    /// A density with factors over a space whose blocks do not cover its coordinates.
-    #[error("the density has factors, but the blocks of its space cover {covered} of {max_dim} coordinates")]
+    /// Blocks that do not cover the coordinates.
+    #[error("the blocks of the density cover {covered} of {max_dim} coordinates")]
     Blocks {
         /// Coordinates of all blocks.
         covered: usize,
         /// Coordinates of the space.
         max_dim: usize,
     },
-    /// A flow for each block of a density that has no factors.
-    #[error("structure = \"blocks\" needs a density with a factor for each block; this one has none")]
-    NoFactors,
+    /// A flow for each block of a density that has none.
+    #[error("structure = \"blocks\" needs a density that is a product over blocks; this one is not")]
+    NoBlocks,
     /// Names that do not fit the parameters.
     #[error("{names} parameter names for {parameters} parameters")]
     Names {

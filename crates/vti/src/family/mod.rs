@@ -3,7 +3,7 @@
 mod coordinates;
 mod error;
 mod pass;
-mod pieces;
+mod row_blocks;
 mod settings;
 
 use std::ops::ControlFlow;
@@ -61,10 +61,9 @@ impl<D: Device> Family<D> {
         let space = problem.space();
         check_problem(&*problem)?;
         let mut choices = Vec::new();
-        let factors = problem.factors();
-        let structure = settings.structure.resolve(factors.is_some(), &mut choices)?;
-        let (context, contexts, max_dim) = match space.blocks().filter(|_| structure == Structure::Blocks) {
-            Some(blocks) => (settings.context, Contexts::Features(blocks.block_feature_count()), blocks.width()),
+        let structure = settings.structure.resolve(problem.blocks().is_some(), &mut choices)?;
+        let (context, contexts, max_dim) = match problem.blocks().filter(|_| structure == Structure::Blocks) {
+            Some(blocks) => (settings.context, Contexts::Features(blocks.feature_count()), blocks.width()),
             None => {
                 let (context, contexts) = settings.context.resolve(space, &mut choices)?;
                 (context, contexts, space.max_dim())
@@ -144,7 +143,7 @@ impl<D: Device> Family<D> {
     }
 
     /// Whether each block has a flow of its own.
-    pub(crate) fn is_split(&self) -> bool {
+    pub(crate) fn is_blockwise(&self) -> bool {
         self.settings.structure == Structure::Blocks
     }
 
@@ -202,9 +201,9 @@ fn check_problem(problem: &dyn Problem) -> Result<(), FamilyError> {
     {
         return Err(FamilyError::Constraints { free: constraints.free_len(), max_dim });
     }
-    if problem.factors().is_some() {
-        let covered = space.blocks().map_or(0, |blocks| blocks.count() * blocks.width());
-        if covered != max_dim || space.blocks().is_none() {
+    if let Some(blocks) = problem.blocks() {
+        let covered = blocks.count() * blocks.width();
+        if covered != max_dim {
             return Err(FamilyError::Blocks { covered, max_dim });
         }
     }

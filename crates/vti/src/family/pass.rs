@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::f64::consts::TAU;
 
 use super::coordinates::Preconditioners;
-use super::pieces::Pieces;
+use super::row_blocks::RowBlocks;
 use super::{Contexts, Family, FamilyError};
 use crate::device::Device;
 use crate::flow::{Batch, FlowError, Passes, Workspace};
 use crate::models::Draw;
+use crate::problem::Problem;
 use crate::simd::Real;
-use crate::space::ModelSpace;
 
 /// Memory for batches of up to a number of rows, and what the last one brought.
 ///
@@ -25,7 +25,7 @@ pub(crate) struct Pass<D: Device> {
     pub(crate) words: Vec<u16>,
     pub(crate) log_q_model: Vec<f64>,
     batch: Batch<D::Real>,
-    pieces: Pieces,
+    row_blocks: RowBlocks,
     work: Workspace<D>,
     pub(crate) z: Vec<D::Real>,
     /// `log ν(z)`.
@@ -39,17 +39,19 @@ pub(crate) struct Pass<D: Device> {
     pub(crate) log_det: Vec<f64>,
     pub(crate) natural: Vec<f64>,
     pub(crate) natural_dims: Vec<usize>,
-    /// `log η` with respect to the flow's coordinates, and its gradient.
+    /// `log η`, times the weight of its arrangement, with respect to the flow's coordinates, and its gradient.
     pub(crate) log_eta: Vec<f64>,
+    /// The logarithm of that weight, where blocks can be rearranged: what users do not see.
+    pub(crate) log_arrangement: Vec<f64>,
     pub(crate) gradient: Vec<f64>,
     natural_gradient: Vec<f64>,
     /// `log |det ∂θ/∂v|`.
     pub(crate) log_jacobian: Vec<f64>,
-    piece_log_jacobian: Vec<f64>,
-    /// `log η_b` of each piece with respect to the flow's coordinates, where the density has factors.
-    piece_log_eta: Vec<f64>,
-    /// Natural parameters of each piece.
-    piece_dims: Vec<usize>,
+    block_log_jacobian: Vec<f64>,
+    /// `log η_b` of each block with respect to the flow's coordinates, where the problem has blocks.
+    block_log_eta: Vec<f64>,
+    /// Natural parameters of each block.
+    block_dims: Vec<usize>,
     active: Vec<u32>,
     numbers: Vec<f64>,
     features: Vec<D::Real>,
@@ -68,8 +70,8 @@ impl<D: Device> Pass<D> {
         let (space, natural_stride) = (family.space(), family.natural_len());
         let (width, stride) = (space.arities().len(), space.max_dim());
         let (numbers, naturals) = (capacity * stride, capacity * natural_stride);
-        let pieces = Pieces::new(space, family.problem.factors().is_some(), family.is_split(), capacity);
-        let flow_rows = capacity * pieces.flow_rows();
+        let row_blocks = RowBlocks::new(&*family.problem, family.is_blockwise(), capacity);
+        let flow_rows = capacity * row_blocks.flow_rows();
         let features = family.feature_count();
         Ok(Self {
             capacity,
@@ -90,13 +92,14 @@ impl<D: Device> Pass<D> {
             natural: vec![0.0; naturals],
             natural_dims: vec![0; capacity],
             log_eta: vec![0.0; capacity],
+            log_arrangement: vec![0.0; capacity],
             gradient: vec![0.0; numbers],
             natural_gradient: vec![0.0; naturals],
             log_jacobian: vec![0.0; capacity],
-            piece_log_jacobian: vec![0.0; capacity * pieces.count],
-            piece_log_eta: vec![0.0; capacity * pieces.count],
-            piece_dims: vec![0; capacity * pieces.count],
-            pieces,
+            block_log_jacobian: vec![0.0; capacity * row_blocks.count],
+            block_log_eta: vec![0.0; capacity * row_blocks.count],
+            block_dims: vec![0; capacity * row_blocks.count],
+            row_blocks,
             active: Vec::with_capacity(stride),
             numbers: vec![0.0; features],
             features: vec![D::Real::ZERO; features],
@@ -127,12 +130,12 @@ impl<D: Device> Pass<D> {
 
     /// Coordinates of θ that a row uses.
     pub(crate) fn active(&self, row: usize) -> &[u32] {
-        self.pieces.row_active(row)
+        self.row_blocks.row_active(row)
     }
 
     /// Where a row's coordinates stand in `z`, `theta` and `gradient`, in their order.
     pub(crate) fn places(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
-        self.pieces.places(row)
+        self.row_blocks.places(row)
     }
 
     /// Natural parameters of a row.
@@ -150,12 +153,13 @@ impl<D: Device> Pass<D> {
     pub(crate) fn block_scores(&self, keys: &mut Vec<u64>, log_h: &mut Vec<f64>) {
         keys.clear();
         log_h.clear();
-        if self.pieces.split {
-            keys.extend_from_slice(self.pieces.keys());
-            let pieces = 0..keys.len();
-            log_h.extend(pieces.map(|piece| {
-                let log_q = log_reference(&self.z[self.pieces.place(piece)]) - self.log_det_device[piece].to_f64();
-                log_q - self.piece_log_eta[piece]
+        if self.row_blocks.blockwise {
+            keys.extend_from_slice(self.row_blocks.keys());
+            let row_blocks = 0..keys.len();
+            log_h.extend(row_blocks.map(|row_block| {
+                let log_q =
+                    log_reference(&self.z[self.row_blocks.place(row_block)]) - self.log_det_device[row_block].to_f64();
+                log_q - self.block_log_eta[row_block]
             }));
         }
     }
@@ -164,13 +168,13 @@ impl<D: Device> Pass<D> {
     pub(crate) fn plan(&mut self, family: &Family<D>, left_out: impl Fn(usize) -> bool) -> Result<(), FamilyError> {
         let space = family.space();
         self.batch.clear();
-        self.pieces.clear();
+        self.row_blocks.clear();
         self.seen.clear();
         for row in 0..self.rows() {
             let word = &self.words[row * self.width..][..self.width];
-            self.pieces.push(space, word, left_out(row));
-            if self.pieces.split {
-                self.plan_blocks(space, row);
+            self.row_blocks.push(&*family.problem, word, left_out(row));
+            if self.row_blocks.blockwise {
+                self.plan_blocks(&*family.problem, row);
                 continue;
             }
             let word = &self.words[row * self.width..][..self.width];
@@ -189,22 +193,22 @@ impl<D: Device> Pass<D> {
                     }
                 },
             };
-            self.batch.push(self.pieces.row_active(row), context);
+            self.batch.push(self.row_blocks.row_active(row), context);
         }
         self.work.set_batch(&family.device, &self.batch)?;
-        self.preconditioners.find(family, &self.words, &self.pieces)
+        self.preconditioners.find(family, &self.words, &self.row_blocks)
     }
 
     /// A row of the flow for each block of a row.
-    fn plan_blocks(&mut self, space: &dyn ModelSpace, row: usize) {
-        let Some(blocks) = space.blocks() else { return };
-        for piece in self.pieces.of_row(row) {
-            let (block, key) = (self.pieces.block(piece), self.pieces.keys()[piece]);
-            let part = block_part(block, key);
+    fn plan_blocks(&mut self, problem: &dyn Problem, row: usize) {
+        let Some(blocks) = problem.blocks() else { return };
+        for row_block in self.row_blocks.of_row(row) {
+            let (block, key) = (self.row_blocks.block(row_block), self.row_blocks.keys()[row_block]);
+            let part = block_symbols(block, key);
             let context = match self.seen.get(&part[..]) {
                 Some(&context) => context,
                 None => {
-                    blocks.block_features(block, key, &mut self.numbers);
+                    blocks.features(block, key, &mut self.numbers);
                     let context = push_features(&mut self.batch, &self.numbers, &mut self.features);
                     self.seen.insert(part.into(), context);
                     context
@@ -212,7 +216,7 @@ impl<D: Device> Pass<D> {
             };
             let start = (block * blocks.width()) as u32;
             self.active.clear();
-            self.active.extend(self.pieces.active(piece).iter().map(|coordinate| coordinate - start));
+            self.active.extend(self.row_blocks.active(row_block).iter().map(|coordinate| coordinate - start));
             self.batch.push(&self.active, context);
         }
     }
@@ -221,7 +225,7 @@ impl<D: Device> Pass<D> {
     pub(crate) fn draw_z(&mut self, draw: Draw) {
         for row in 0..self.rows() {
             let mut stream = draw.row(row);
-            for place in self.pieces.places(row) {
+            for place in self.row_blocks.places(row) {
                 self.z[place] = D::Real::from_f64(stream.normal());
             }
         }
@@ -235,7 +239,7 @@ impl<D: Device> Pass<D> {
         found_or_not_finite(read)?;
         self.take_over();
         for row in 0..self.rows() {
-            self.pieces.places(row).for_each(|place| self.theta[place] = self.theta_device[place].to_f64());
+            self.row_blocks.places(row).for_each(|place| self.theta[place] = self.theta_device[place].to_f64());
         }
         Ok(())
     }
@@ -243,7 +247,7 @@ impl<D: Device> Pass<D> {
     /// `z = T_φ⁻¹(θ | m)` and `log q(θ | m)` at the flow's coordinates `self.theta`.
     pub(crate) fn inverse(&mut self, family: &Family<D>) -> Result<(), FamilyError> {
         for row in 0..self.rows() {
-            let places = self.pieces.places(row);
+            let places = self.row_blocks.places(row);
             places.for_each(|place| self.theta_device[place] = D::Real::from_f64(self.theta[place]));
         }
         self.work.write_theta(&family.device, &self.theta_device)?;
@@ -255,10 +259,11 @@ impl<D: Device> Pass<D> {
 
     /// Log-determinants and reference densities of all rows in double precision.
     fn take_over(&mut self) {
-        let flow_rows = self.pieces.flow_rows();
+        let flow_rows = self.row_blocks.flow_rows();
         for row in 0..self.rows() {
-            let of_pieces = self.pieces.of_row(row).map(|piece| log_reference(&self.z[self.pieces.place(piece)]));
-            self.log_reference[row] = of_pieces.sum();
+            let of_blocks =
+                self.row_blocks.of_row(row).map(|row_block| log_reference(&self.z[self.row_blocks.place(row_block)]));
+            self.log_reference[row] = of_blocks.sum();
             let log_dets = &self.log_det_device[row * flow_rows..(row + 1) * flow_rows];
             self.log_det[row] = log_dets.iter().map(|log_det| log_det.to_f64()).sum();
         }
@@ -278,7 +283,7 @@ impl<D: Device> Pass<D> {
         log_det: impl Fn(usize) -> D::Real,
         gradient: &mut D::Buffer,
     ) -> Result<(), FamilyError> {
-        let flow_rows = self.pieces.flow_rows();
+        let flow_rows = self.row_blocks.flow_rows();
         let rows = self.rows() * flow_rows;
         self.log_det_device[..rows].iter_mut().enumerate().for_each(|(row, to)| *to = log_det(row / flow_rows));
         self.work.write_gradients(&family.device, theta, &self.log_det_device)?;
@@ -292,7 +297,7 @@ impl<D: Device> Pass<D> {
 }
 
 /// What tells a block under a key from others, as symbols like those of words.
-pub(super) fn block_part(block: usize, key: u64) -> [u16; 5] {
+pub(super) fn block_symbols(block: usize, key: u64) -> [u16; 5] {
     let symbol = |shift: u32| (key >> shift) as u16;
     [block as u16, symbol(48), symbol(32), symbol(16), symbol(0)]
 }

@@ -40,22 +40,22 @@ impl FamilySettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Structure {
-    /// Blocks where the problem has [factors](crate::problem::Problem::factors).
+    /// Blocks where the problem has [them](crate::problem::Problem::blocks).
     #[default]
     Auto,
     /// `q(θ | m) = Π_b q(θ_b | k_b(m))`: one flow, told the block and its key, makes the parameters of each block. Models that
-    /// share a key share what is learned about it. Needs a problem with factors.
+    /// share a key share what is learned about it. Needs a problem with blocks.
     Blocks,
     /// One flow over all coordinates, told the whole model (the paper's).
     Joint,
 }
 
 impl Structure {
-    pub(super) fn resolve(self, factors: bool, choices: &mut Vec<String>) -> Result<Self, FamilyError> {
+    pub(super) fn resolve(self, has_blocks: bool, choices: &mut Vec<String>) -> Result<Self, FamilyError> {
         match self {
-            Self::Blocks if !factors => Err(FamilyError::NoFactors),
-            Self::Auto if factors => {
-                choices.push("structure: a flow for each block (the density has a factor for each)".into());
+            Self::Blocks if !has_blocks => Err(FamilyError::NoBlocks),
+            Self::Auto if has_blocks => {
+                choices.push("structure: a flow for each block (the density is a product over them)".into());
                 Ok(Self::Blocks)
             }
             Self::Auto => Ok(Self::Joint),
@@ -125,12 +125,12 @@ const MAX_SPLINE_DIM: usize = 64;
 
 impl FlowKind {
     /// Makes a choice where there is one to make.
-    pub(super) fn resolve(&self, max_dim: usize, split: bool, choices: &mut Vec<String>) -> Self {
+    pub(super) fn resolve(&self, max_dim: usize, blockwise: bool, choices: &mut Vec<String>) -> Self {
         if *self != (Self::Auto {}) {
             return self.clone();
         }
         // Blocks come in great numbers, with preconditioners that leave little to learn.
-        let (chosen, text) = if split {
+        let (chosen, text) = if blockwise {
             (Self::Affine { layers: 2, blocks: 1, hidden: 64 }, "2 affine layers of 64 units for each block".into())
         } else if max_dim <= MAX_SPLINE_DIM {
             let hidden = (8 * max_dim).clamp(32, 64);

@@ -8,6 +8,7 @@ mod error;
 pub mod metrics;
 mod orders;
 mod random;
+pub mod sums;
 
 pub use all::all_dags;
 pub use cpdag::Cpdag;

@@ -25,7 +25,7 @@ pub enum ModelsSettings {
     Autoregressive(AutoregressiveSettings),
     /// Surrogate of −ℓ(m; φ).
     Surrogate(SurrogateSettings),
-    /// A surrogate for each node of a graph.
+    /// A surrogate for each block, such as a node of a graph.
     Modular(ModularSettings),
 }
 
@@ -107,9 +107,9 @@ pub enum ModelsError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A modular distribution without graphs, or without scores of their nodes.
+    /// A modular distribution without blocks, or without sums over their combinations.
     #[error(
-        "a modular distribution needs graphs of few nodes, a density with a factor for each node, and structure = \"blocks\""
+        "a modular distribution needs a density that is a product over blocks, such as graphs of few nodes, and structure = \"blocks\""
     )]
     NotModular,
     /// A covariance that would not fit into memory.
@@ -158,7 +158,7 @@ const MAX_SURROGATE_MODELS: usize = 1 << 14;
 /// Written-out settings for a space, and the reason.
 fn choose(space: &dyn ModelSpace, modular: bool) -> Result<(ModelsSettings, String), ModelsError> {
     if modular {
-        let reason = "each node and its parents have a score of their own".into();
+        let reason = "each block and its key have a score of their own".into();
         return Ok((ModelsSettings::Modular(ModularSettings::default()), reason));
     }
     Ok(match Catalogue::new(space, MAX_SURROGATE_MODELS) {
@@ -179,12 +179,12 @@ fn choose(space: &dyn ModelSpace, modular: bool) -> Result<(ModelsSettings, Stri
 }
 
 /// Builds the distribution that `settings` name for a problem's models, for training batches of `rows` rows. `auto` takes the
-/// modular one for graphs of few enough nodes if blocks are `split`, that is, scored one by one; otherwise a diagonal surrogate
+/// modular one where sums over models are known and the family is `blockwise`, so that blocks are scored one by one; otherwise a diagonal surrogate
 /// for up to 2¹⁴ models and MADE+ beyond.
 pub fn build<D: Device>(
     device: &D,
     problem: &Arc<dyn Problem>,
-    split: bool,
+    blockwise: bool,
     settings: &ModelsSettings,
     rows: usize,
     seed: u64,
@@ -193,7 +193,7 @@ pub fn build<D: Device>(
     let log_prior = |word: &[u16]| problem.log_prior(word);
     let (settings, reason) = match settings {
         ModelsSettings::Auto {} => {
-            let modular = split && problem.factors().is_some_and(|factors| Modular::suits(space, factors));
+            let modular = blockwise && Modular::suits(&**problem);
             let (settings, reason) = choose(space, modular)?;
             (settings, Some(reason))
         }
@@ -215,10 +215,8 @@ pub fn build<D: Device>(
             log_prior,
             settings,
         )?),
-        ModelsSettings::Modular(settings) => Box::new(
-            Modular::new(Arc::clone(problem), settings)
-                .and_then(|found| split.then_some(found).ok_or(ModelsError::NotModular))?,
-        ),
+        ModelsSettings::Modular(_) if !blockwise => return Err(ModelsError::NotModular),
+        ModelsSettings::Modular(settings) => Box::new(Modular::new(Arc::clone(problem), settings)?),
     };
     Ok(Chosen { models, settings, reason })
 }

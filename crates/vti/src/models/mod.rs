@@ -5,7 +5,7 @@
 //! | [`Categorical`] | spaces that can be enumerated, to 2²⁰ models | score-function gradients of its logits |
 //! | [`Autoregressive`] | any space | score-function gradients of a MADE+ ([`WordNet`]) |
 //! | [`Surrogate`] | spaces that can be enumerated | Bayesian regression of −ℓ(m; φ) on the model |
-//! | [`Modular`] | graphs whose density has a factor for each node | the same for each node and its parents |
+//! | [`Modular`] | models whose density is a product over blocks, as that of graphs is over nodes | the same for each block and its key |
 //!
 //! All are behind [`ModelDistribution`]. Words that a space forbids have probability exactly 0 and are never drawn.
 
@@ -26,7 +26,7 @@ pub use choose::{
     AutoregressiveSettings, CategoricalSettings, Chosen, LearningSettings, ModelsError, ModelsSettings, build,
 };
 pub use control_variate::{ControlVariate, ControlVariateKind};
-pub use modular::{Modular, ModularSettings, NodeScores, ParentProbabilities, ParentScores};
+pub use modular::{BlockProbabilities, BlockScores, Modular, ModularSettings};
 pub use surrogate::{Covariance, Surrogate, SurrogateSettings};
 pub use word_workspace::{WordPasses, WordWorkspace};
 pub use words::{DigitInput, WordError, WordNet, WordNetSettings};
@@ -75,8 +75,8 @@ pub trait ModelDistribution<D: Device>: Send + Sync {
     /// Learning is over: what was only there to explore (an upper confidence bound) goes.
     fn end_exploration(&mut self, _device: &D) {}
 
-    /// Scores of nodes and their parents, where q is a product of them.
-    fn parent_scores(&self) -> Option<ParentScores> {
+    /// Scores of blocks and their keys, where q is a product of them.
+    fn block_scores(&self) -> Option<&BlockScores> {
         None
     }
 
@@ -118,7 +118,7 @@ pub struct ScoredBatch<'a> {
     /// Rows that are finite.
     pub kept: &'a [bool],
     /// What was found out about the blocks of each row, where they are known one by one.
-    pub blocks: Option<BlockScores<'a>>,
+    pub blocks: Option<BlockLosses<'a>>,
     /// How fast learning goes at this step, from 1 (at its peak) to 0: a factor of learning rates.
     pub pace: f64,
     /// How much the entropy of q may change, in nats.
@@ -127,7 +127,7 @@ pub struct ScoredBatch<'a> {
 
 /// What was found out about blocks: one after another for each row.
 #[derive(Clone, Copy, Debug)]
-pub struct BlockScores<'a> {
+pub struct BlockLosses<'a> {
     /// Their keys.
     pub keys: &'a [u64],
     /// `log h_b`, a noisy value of the block's part of ℓ(m; φ).

@@ -19,8 +19,11 @@ pub struct Draws {
     pub log_q_model: Vec<f64>,
     /// `log q(m, θ)`.
     pub log_q: Vec<f64>,
-    /// `log p(m) + log η(θ | m)`, where it was asked for. Not a number where it could not be evaluated.
+    /// `log p(m) + log p(y, θ | m)`, where it was asked for. Not a number where it could not be evaluated.
     pub log_target: Vec<f64>,
+    /// The logarithm of the weight by which a family multiplies the target of a draw whose blocks can be rearranged
+    /// ([`Blocks::log_arrangement`](crate::problem::Blocks::log_arrangement)); where the target was asked for.
+    pub log_arrangement: Vec<f64>,
     /// Blocks of each draw, where each has a flow of its own and the target was asked for.
     pub blocks: BlockDraws,
 }
@@ -60,6 +63,11 @@ impl Draws {
         &self.theta[row * self.stride..][..self.dims[row]]
     }
 
+    /// The logarithm of the target, with the weight of its arrangement, over q: the draw's importance weight.
+    pub fn log_ratio(&self, row: usize) -> f64 {
+        self.log_target[row] + self.log_arrangement[row] - self.log_q[row]
+    }
+
     /// Adds the draws of another batch.
     pub fn append(&mut self, mut other: Self) {
         (self.width, self.stride) = (other.width, other.stride);
@@ -69,6 +77,7 @@ impl Draws {
         self.log_q_model.append(&mut other.log_q_model);
         self.log_q.append(&mut other.log_q);
         self.log_target.append(&mut other.log_target);
+        self.log_arrangement.append(&mut other.log_arrangement);
         self.blocks.keys.append(&mut other.blocks.keys);
         self.blocks.log_weights.append(&mut other.blocks.log_weights);
     }

@@ -14,12 +14,13 @@ pub(crate) use saved::Saved;
 use crate::device::Device;
 use crate::family::{Family, FamilyError, Pass};
 use crate::flow::Passes;
-use crate::models::{Draw, ParentScores};
+use crate::models::{BlockScores, Draw};
 use crate::objective;
 use crate::problem::{Constraints, Problem};
 use crate::random::Purpose;
 use crate::space::{Catalogue, Model};
 use crate::stats::Estimate;
+use crate::workers::Workers;
 
 /// Up to so many models their probabilities are computed one by one.
 const MAX_ENUMERATED: usize = 1 << 16;
@@ -94,6 +95,11 @@ impl<D: Device> Posterior<D> {
     /// The problem it answers.
     pub fn problem(&self) -> &Arc<dyn Problem> {
         &self.family.problem
+    }
+
+    /// The host's threads beside its device.
+    pub(crate) fn workers(&self) -> &Workers {
+        self.family.device.workers()
     }
 
     /// What the trainer was not happy with: a check then trusts nothing.
@@ -236,7 +242,10 @@ impl<D: Device> Posterior<D> {
             draws.log_q.push(pass.log_q_model[row] + pass.log_q_theta(row) - pass.log_jacobian[row]);
             if target {
                 let log_prior = self.family.problem.log_prior(pass.word(row));
-                draws.log_target.push(log_prior + pass.log_eta[row] - pass.log_jacobian[row]);
+                // The weight of an arrangement is no part of the density.
+                let log_arrangement = pass.log_arrangement[row];
+                draws.log_target.push(log_prior + pass.log_eta[row] - pass.log_jacobian[row] - log_arrangement);
+                draws.log_arrangement.push(log_arrangement);
             }
         }
         Ok(draws)
@@ -283,9 +292,9 @@ impl<D: Device> Posterior<D> {
         })
     }
 
-    /// Scores of nodes and their parents, where q(m) is a product of them.
-    pub fn parent_scores(&self) -> Option<ParentScores> {
-        self.family.models.parent_scores()
+    /// Scores of blocks and their keys, where q(m) is a product of them.
+    pub fn block_scores(&self) -> Option<&BlockScores> {
+        self.family.models.block_scores()
     }
 
     /// Probabilities of models under q, most probable first: of all where they can be enumerated, otherwise of those among
@@ -329,7 +338,7 @@ impl<D: Device> Posterior<D> {
     /// The bound `−L` from fresh draws, over those whose target is defined; not a number if none is.
     pub fn elbo(&self, draws: usize) -> Result<Estimate, FamilyError> {
         let draws = self.draw_for(draws, Purpose::Summary, 1, true)?;
-        Ok(objective::bound(draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q)))
+        Ok(objective::bound((0..draws.len()).map(|row| draws.log_ratio(row))))
     }
 
     /// Writes everything to a file.

@@ -17,20 +17,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod blocks;
 mod closure;
 mod constraint;
 mod constraints;
 pub mod dag;
-mod factors;
 mod fingerprint;
 mod free;
 mod preconditioner;
 pub mod selection;
 
+pub use blocks::{BlockBatch, BlockModels, BlockRow, Blocks, KeyScores, ModelSums};
 pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
-pub use factors::{FactorBatch, FactorRow, Factors, Topology};
 pub use fingerprint::Fingerprint;
 pub(crate) use free::FreeRows;
 pub use preconditioner::Preconditioner;
@@ -69,9 +69,9 @@ pub trait Problem: Send + Sync {
         None
     }
 
-    /// The factors of the density, where it has one for each of its space's [blocks](ModelSpace::blocks). The preconditioner of a model
-    /// is then that of its factors, and [`Problem::preconditioner`] is not asked.
-    fn factors(&self) -> Option<&dyn Factors> {
+    /// The blocks of parameters that the density is a product over, where it is. The preconditioner of a model is then that of its
+    /// blocks, and [`Problem::preconditioner`] is not asked.
+    fn blocks(&self) -> Option<&dyn Blocks> {
         None
     }
 

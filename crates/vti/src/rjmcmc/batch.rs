@@ -309,5 +309,6 @@ impl Walker {
         kept.log_q_model.push(f64::NAN);
         kept.log_q.push(f64::NAN);
         kept.log_target.push(self.log_target - self.log_jacobian);
+        kept.log_arrangement.push(0.0);
     }
 }

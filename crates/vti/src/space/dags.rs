@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::error::{at_most, check_names, default_names};
-use super::{Blocks, EdgeRules, MAX_DIM, Model, ModelSpace, SpaceError};
+use super::{EdgeRules, MAX_DIM, Model, ModelSpace, SpaceError};
 
 /// Directed acyclic graphs over n nodes (appendix "Model identifier for directed acyclic graphs").
 ///
@@ -20,8 +20,7 @@ use super::{Blocks, EdgeRules, MAX_DIM, Model, ModelSpace, SpaceError};
 ///
 /// Parameters belong to nodes, never to positions, so that all words of a graph share them: node b owns a block of
 /// consecutive coordinates, first those it always has, then those it has if it has a parent, then those of each edge a → b,
-/// a ascending ([`Dags::edge_coordinates`]). Given the graph, the blocks are what densities may factorise over
-/// ([`Blocks`]); the key of a block is the set of its node's parents.
+/// a ascending ([`Dags::edge_coordinates`]).
 ///
 /// ```
 /// use vti::space::{Dags, ModelSpace};
@@ -127,13 +126,13 @@ impl Dags {
         let exists = from < self.nodes && to < self.nodes && from != to;
         let NodeParameters { always, with_parents, per_edge } = self.counts;
         exists.then(|| {
-            let first = to * self.block_width() + always + with_parents + (from - usize::from(from > to)) * per_edge;
+            let first = to * self.node_width() + always + with_parents + (from - usize::from(from > to)) * per_edge;
             first..first + per_edge
         })
     }
 
     /// Coordinates of a node: those it may have with all others as parents.
-    fn block_width(&self) -> usize {
+    pub fn node_width(&self) -> usize {
         let NodeParameters { always, with_parents, per_edge } = self.counts;
         always + with_parents + (self.nodes - 1) * per_edge
     }
@@ -262,13 +261,13 @@ impl ModelSpace for Dags {
     }
 
     fn max_dim(&self) -> usize {
-        self.nodes * self.block_width()
+        self.nodes * self.node_width()
     }
 
     fn mark_active(&self, word: &[u16], active: &mut [bool]) {
         active.fill(false);
         let NodeParameters { always, with_parents, .. } = self.counts;
-        let width = self.block_width();
+        let width = self.node_width();
         let mut mark = |range: Range<usize>| active.get_mut(range).into_iter().for_each(|block| block.fill(true));
         (0..self.nodes).for_each(|node| mark(node * width..node * width + always));
         self.for_each_edge(word, |from, to| {
@@ -286,14 +285,6 @@ impl ModelSpace for Dags {
 
     fn is_constrained(&self) -> bool {
         self.rules.is_some()
-    }
-
-    fn blocks(&self) -> Option<&dyn Blocks> {
-        (self.nodes <= 64).then_some(self)
-    }
-
-    fn graphs(&self) -> Option<&Dags> {
-        Some(self)
     }
 
     /// Edges like `a→b, b→c`.
@@ -318,8 +309,7 @@ impl ModelSpace for Dags {
     fn features(&self, word: &[u16], to: &mut [f64]) {
         to.fill(-1.0);
         self.for_each_edge(word, |from, towards| {
-            let place = from * (self.nodes - 1) + towards - usize::from(towards > from);
-            if let Some(feature) = to.get_mut(place) {
+            if let Some(feature) = to.get_mut(self.edge_feature(from, towards)) {
                 *feature = 1.0;
             }
         });
@@ -337,48 +327,44 @@ impl ModelSpace for Dags {
     }
 }
 
-/// A block for each node, with its parents as key.
-impl Blocks for Dags {
-    fn count(&self) -> usize {
-        self.nodes
-    }
-
-    fn width(&self) -> usize {
-        self.block_width()
-    }
-
-    fn keys(&self, word: &[u16], keys: &mut [u64]) {
-        self.parents(word, keys);
-    }
-
-    fn mark_block(&self, block: usize, key: u64, active: &mut [bool]) {
+/// What belongs to one node.
+impl Dags {
+    /// Overwrites `active`, of length [`node_width`](Self::node_width), with the coordinates that a node with these parents
+    /// uses, a bit for each parent.
+    pub fn mark_node(&self, node: usize, parents: u64, active: &mut [bool]) {
         let NodeParameters { always, with_parents, per_edge } = self.counts;
         active.fill(false);
         active.iter_mut().take(always).for_each(|active| *active = true);
-        if key != 0 {
+        if parents != 0 {
             active.iter_mut().skip(always).take(with_parents).for_each(|active| *active = true);
         }
-        let others = (0..self.nodes).filter(|&from| from != block);
+        let others = (0..self.nodes).filter(|&from| from != node);
         let edges = active.get_mut(always + with_parents..).unwrap_or_default();
         for (from, edge) in others.zip(edges.chunks_mut(per_edge.max(1))) {
-            if key >> from & 1 == 1 {
+            if parents >> from & 1 == 1 {
                 edge.fill(true);
             }
         }
     }
 
-    /// Which node, one-hot, and its parents, 1 or −1.
-    fn block_feature_count(&self) -> usize {
+    /// Number of [`node_features`](Self::node_features).
+    pub fn node_feature_count(&self) -> usize {
         2 * self.nodes
     }
 
-    fn block_features(&self, block: usize, key: u64, to: &mut [f64]) {
+    /// Which node, one-hot, and its parents, 1 or −1.
+    pub fn node_features(&self, node: usize, parents: u64, to: &mut [f64]) {
         for (place, feature) in to.iter_mut().enumerate() {
             *feature = match place.checked_sub(self.nodes) {
-                None => f64::from(u8::from(place == block)),
-                Some(from) => f64::from(u8::from(key.checked_shr(from as u32).unwrap_or(0) & 1 == 1)) * 2.0 - 1.0,
+                None => f64::from(u8::from(place == node)),
+                Some(from) => f64::from(u8::from(parents.checked_shr(from as u32).unwrap_or(0) & 1 == 1)) * 2.0 - 1.0,
             };
         }
+    }
+
+    /// The place of an edge among the [features](ModelSpace::features).
+    pub fn edge_feature(&self, from: usize, to: usize) -> usize {
+        from * (self.nodes - 1) + to - usize::from(to > from)
     }
 }
 

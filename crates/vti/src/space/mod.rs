@@ -10,7 +10,6 @@
 //!
 //! A [`Catalogue`] numbers the words of a space that is small enough.
 
-mod blocks;
 mod catalogue;
 mod dags;
 mod edge_rules;
@@ -22,7 +21,6 @@ mod restricted;
 mod subsets;
 mod words;
 
-pub use blocks::Blocks;
 pub use catalogue::Catalogue;
 pub use dags::{Dags, NodeParameters};
 pub use edge_rules::{EdgeRules, RulesError};
@@ -143,16 +141,6 @@ pub trait ModelSpace: Send + Sync {
         let _ = word;
     }
 
-    /// Blocks of coordinates, each used according to a part of the model only, where there are such. None by default.
-    fn blocks(&self) -> Option<&dyn Blocks> {
-        None
-    }
-
-    /// The graphs that the models are, where they are graphs. None by default.
-    fn graphs(&self) -> Option<&Dags> {
-        None
-    }
-
     /// Says what is wrong with a word that is not one of this space: its length, a symbol, or a constraint.
     fn check(&self, word: &[u16]) -> Result<(), SpaceError> {
         let arities = self.arities();
@@ -219,12 +207,6 @@ macro_rules! pass_on {
             }
             fn canonical(&self, word: &mut [u16]) {
                 (**self).canonical(word);
-            }
-            fn blocks(&self) -> Option<&dyn Blocks> {
-                (**self).blocks()
-            }
-            fn graphs(&self) -> Option<&Dags> {
-                (**self).graphs()
             }
             fn check(&self, word: &[u16]) -> Result<(), SpaceError> {
                 (**self).check(word)

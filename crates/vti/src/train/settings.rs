@@ -204,9 +204,9 @@ impl Default for TrainSettings {
 }
 
 impl TrainSettings {
-    /// Settings for densities with factors whose preconditioners and estimates are good, as those of graphs are: flows begin where others
+    /// Settings for densities over blocks whose preconditioners and estimates are good, as those of graphs are: flows begin where others
     /// end, and scores of blocks are compared from the first step on. So nothing is tempered or warmed up, and few steps suffice.
-    pub fn factored() -> Self {
+    pub fn blockwise() -> Self {
         Self {
             batch: 128,
             steps: 1000,

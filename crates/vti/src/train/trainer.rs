@@ -10,7 +10,7 @@ use super::{CheckpointSettings, FlowGradient, TrainError, TrainSettings};
 use crate::device::Device;
 use crate::family::{Family, FamilyError, FamilySettings, Pass};
 use crate::flow::Passes;
-use crate::models::{BlockScores, Draw, ModelUpdate, ScoredBatch};
+use crate::models::{BlockLosses, Draw, ModelUpdate, ScoredBatch};
 use crate::objective;
 use crate::optimise::Optimiser;
 use crate::posterior::Posterior;
@@ -290,7 +290,7 @@ impl<D: Device> Trainer<D> {
             log_prior: &batch.log_prior,
             log_h: &batch.log_h,
             kept: &batch.kept,
-            blocks: (!batch.keys.is_empty()).then_some(BlockScores { keys: &batch.keys, log_h: &batch.block_log_h }),
+            blocks: (!batch.keys.is_empty()).then_some(BlockLosses { keys: &batch.keys, log_h: &batch.block_log_h }),
             pace: flow_rate / settings.schedule.peak(),
             information_limit: warm_up.limit(*step, settings.steps, family.log_count(), &settings.information),
         };

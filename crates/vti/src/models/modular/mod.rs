@@ -1,19 +1,17 @@
-//! Graphs whose nodes are scored one by one.
+//! Models whose blocks are scored one by one.
 //!
-//! Where the density has a factor for each node, given its parents, so has the evidence of a graph: `−ℓ(m; φ) = Σ_j s_j(π_j)`
-//! with the node's own bound s_j for its parents π_j. The paper's surrogate (section "Estimation via surrogate") then needs a
-//! belief for every node and set of parents only, not for every graph, and each of them learns from all graphs that share it:
+//! Where the density is a product over blocks, so is the evidence of a model: `−ℓ(m; φ) = Σ_b s_b(k_b)` with the block's own bound
+//! s_b for its key k_b. The paper's surrogate (section "Estimation via surrogate") then needs a belief for every block and key
+//! only, not for every model, and each of them learns from all models that share it:
 //!
 //! ```text
-//! q(P, U) ∝ p(P, U) exp Σ_j (μ_j(π_j) + β σ_j(π_j)).
+//! q(m) ∝ p(m) exp Σ_b (μ_b(k_b) + β σ_b(k_b)).
 //! ```
 //!
-//! The sum over all graphs and orders is exact, so q can be drawn from and evaluated exactly too.
+//! Of graphs the blocks are nodes and the keys sets of parents. The sum over all models is exact
+//! ([`ModelSums`]), so q can be drawn from and evaluated exactly too.
 
-mod layers;
-mod orders;
 mod scores;
-mod sums;
 mod table;
 
 use std::ops::ControlFlow;
@@ -21,16 +19,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::orders::Scores;
-pub use self::scores::{NodeScores, ParentProbabilities, ParentScores};
-use self::scores::{Ranked, draw_words};
-use self::sums::Sums;
-use self::table::NodeTable;
+use self::scores::draw_words;
+pub use self::scores::{BlockProbabilities, BlockScores};
+use self::table::KeyTable;
 use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, Progress, ScoredBatch};
 use crate::device::{Device, DeviceError};
 use crate::optimise::SettingError;
-use crate::problem::{Factors, Problem};
-use crate::space::{Dags, EdgeRules, ModelSpace};
+use crate::problem::{BlockModels, Blocks, ModelSums, Problem};
 use crate::state::{State, StateError};
 use crate::workers::Workers;
 
@@ -38,19 +33,19 @@ use crate::workers::Workers;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModularSettings {
-    /// β: how many standard deviations of optimism.
+    /// β: how many standard deviations the upper confidence bound lies above the mean.
     pub beta: f64,
-    /// Standard deviation of the error of the problem's estimates, in nats.
+    /// Standard deviation of the error of the problem's estimates of log evidences, in nats.
     pub prior_sd: f64,
     /// Standard deviation of a step of the random walk of scores while φ moves fastest, in nats.
     pub inflation: f64,
     /// Decay of the running mean of the noise variance.
     pub noise_decay: f64,
-    /// q starts from the estimates to this power: the smaller, the more graphs are tried at first.
+    /// q starts from the estimates to this power: the smaller, the more models are tried at first.
     pub start: f64,
-    /// Up to so many sets of parents of a node are all tried; among more, the promising ones are searched for.
+    /// Up to so many keys of a block are all tried; among more, the promising ones are searched for.
     pub most_sets: usize,
-    /// In a search, how many of the best sets of a size are tried with one more parent.
+    /// In a search, how many of the best keys of a size are enlarged.
     pub beam: usize,
 }
 
@@ -74,14 +69,18 @@ impl ModularSettings {
     }
 }
 
-/// q(m) over graphs, with a belief about every node and set of parents.
+/// Updates after which sums are made again, as a share of their terms: with many they take longer than a step of everything
+/// else.
+const TERMS_PER_UPDATE: u32 = 17;
+
+/// q(m) as a product over blocks, with a belief about every block and key.
 pub struct Modular {
     settings: ModularSettings,
     problem: Arc<dyn Problem>,
-    rules: EdgeRules,
-    /// One for each node; none before anything is asked.
-    tables: Vec<NodeTable>,
-    sums: Sums,
+    /// One for each block; none before [`ModelDistribution::prepare`].
+    scores: BlockScores,
+    tables: Vec<KeyTable>,
+    sums: Box<dyn ModelSums>,
     /// Updates since the sums were made.
     waiting: u64,
 }
@@ -92,77 +91,77 @@ impl std::fmt::Debug for Modular {
     }
 }
 
+/// A problem's blocks, and its models as combinations of their keys, where it has both.
+fn parts(problem: &dyn Problem) -> Option<(&dyn Blocks, &dyn BlockModels)> {
+    let blocks = problem.blocks()?;
+    Some((blocks, blocks.models()?))
+}
+
 impl Modular {
-    /// Whether a problem's models are graphs of few enough nodes: 20, or 12 where graphs count rather than orders.
-    pub fn suits(space: &dyn ModelSpace, factors: &dyn Factors) -> bool {
-        space.graphs().is_some_and(|graphs| (2..=Sums::most_nodes(factors.topology())).contains(&graphs.nodes()))
+    /// Whether sums over a problem's models are known.
+    pub fn suits(problem: &dyn Problem) -> bool {
+        parts(problem).is_some()
     }
 
-    /// Estimates are asked for by [`ModelDistribution::prepare`].
+    /// Estimates of evidences are asked for by [`ModelDistribution::prepare`].
     pub fn new(problem: Arc<dyn Problem>, settings: &ModularSettings) -> Result<Self, ModelsError> {
         settings.check()?;
-        let space = problem.space();
-        let factors = problem.factors().ok_or(ModelsError::NotModular)?;
-        let graphs = space.graphs().filter(|_| Self::suits(space, factors)).ok_or(ModelsError::NotModular)?;
-        let rules = graphs.rules().cloned().map_or_else(|| EdgeRules::none(graphs.nodes()), Ok);
-        let rules = rules.map_err(|_| ModelsError::NotModular)?;
-        let sums = Sums::new(factors.topology(), graphs.nodes());
-        Ok(Self { settings: settings.clone(), rules, tables: Vec::new(), sums, waiting: 0, problem })
+        let (_, models) = parts(&*problem).ok_or(ModelsError::NotModular)?;
+        let sums = models.sums();
+        let (scores, tables) = (BlockScores::default(), Vec::new());
+        Ok(Self { settings: settings.clone(), scores, tables, sums, waiting: 0, problem })
     }
 
-    /// The graphs and what is asked about their nodes: [`Modular::new`] has seen that they are there.
-    fn parts(problem: &dyn Problem) -> (&Dags, &dyn Factors) {
-        match (problem.space().graphs(), problem.factors()) {
-            (Some(graphs), Some(factors)) => (graphs, factors),
-            _ => unreachable!("a modular distribution is of graphs with factors"),
-        }
-    }
-
-    /// Asks for the estimates, unless a state has been restored.
+    /// Asks for estimates, unless a state has been restored.
     fn ask(&mut self, workers: &Workers, progress: &mut Progress<'_>) -> ControlFlow<()> {
-        if self.tables.is_empty() {
-            let Self { settings, rules, problem, .. } = self;
-            let (_, factors) = Self::parts(&**problem);
-            let nodes = rules.nodes();
-            let mut tables = Vec::with_capacity(nodes);
-            for node in 0..nodes {
-                progress(node, nodes)?;
-                tables.push(table::log_evidence_estimate(workers, rules, factors, settings, node));
+        if let (true, Some((blocks, models))) = (self.tables.is_empty(), parts(&*self.problem)) {
+            let count = blocks.count();
+            let (mut scores, mut tables) = (Vec::with_capacity(count), Vec::with_capacity(count));
+            for block in 0..count {
+                progress(block, count)?;
+                let (block_scores, table) = table::ask(workers, (blocks, models), &self.settings, block);
+                scores.push(block_scores);
+                tables.push(table);
             }
-            progress(nodes, nodes)?;
-            self.tables = tables;
+            progress(count, count)?;
+            (self.scores.blocks, self.tables) = (scores, tables);
             self.refresh(workers);
         }
         ControlFlow::Continue(())
     }
 
-    /// Sums over all graphs of the logits as they are.
+    /// Sums over all models of the scores as they are.
     fn refresh(&mut self, workers: &Workers) {
-        let Self { tables, sums, .. } = self;
-        workers.for_each(tables, |_, table| table.rank());
-        let tables = &*tables;
-        sums.update(workers, |node| Scores { sets: &tables[node].sets, logits: &tables[node].logits });
+        let Self { scores, sums, .. } = self;
+        workers.for_each(&mut scores.blocks, |_, scores| scores.rank());
+        sums.update(&scores.blocks, workers);
     }
 
     /// Log probabilities of words.
     fn log_probs(&self, words: &[u16], log_q: &mut [f64]) {
-        let (space, _) = Self::parts(&*self.problem);
-        let mut parents = vec![0; space.nodes()];
-        for (word, log_q) in words.chunks_exact(space.arities().len()).zip(log_q) {
-            space.parents(word, &mut parents);
-            let logits = parents.iter().zip(&self.tables).map(|(&set, table)| table.logit(set));
-            *log_q = logits.sum::<f64>() - self.sums.log_share(&parents);
+        let Some((blocks, models)) = parts(&*self.problem) else { return };
+        let width = self.problem.space().arities().len();
+        let mut keys = vec![0; blocks.count()];
+        for (word, log_q) in words.chunks_exact(width).zip(log_q) {
+            blocks.keys(word, &mut keys);
+            let scores = keys.iter().zip(&self.tables).zip(&self.scores.blocks).map(|((&key, table), scores)| {
+                table.index(key).map_or(f64::NEG_INFINITY, |index| scores.scores[index])
+            });
+            let shared = if models.words_share() { models.log_words(&keys) } else { 0.0 };
+            let score = scores.sum::<f64>() - (self.sums.log_total() + shared);
+            // Keys that no word has.
+            *log_q = if shared == f64::NEG_INFINITY { f64::NEG_INFINITY } else { score };
         }
     }
 
-    /// Learns what the blocks of a batch say about nodes and their parents.
+    /// Learns what a batch says about blocks and their keys.
     fn learn(&mut self, workers: &Workers, batch: &ScoredBatch<'_>) -> bool {
         let Some(blocks) = batch.blocks else { return false };
-        let nodes = self.tables.len();
+        let count = self.tables.len();
         let drift = self.settings.inflation * batch.pace;
-        for (node, table) in self.tables.iter_mut().enumerate() {
-            let rows = (0..batch.kept.len()).filter(|&row| batch.kept[row]).map(|row| row * nodes + node);
-            let rows = rows.filter_map(|piece| Some((table.index(blocks.keys[piece])?, -blocks.log_h[piece])));
+        for (block, table) in self.tables.iter_mut().enumerate() {
+            let rows = (0..batch.kept.len()).filter(|&row| batch.kept[row]).map(|row| row * count + block);
+            let rows = rows.filter_map(|place| Some((table.index(blocks.keys[place])?, -blocks.log_h[place])));
             let rows: Vec<(usize, f64)> = rows.collect();
             if rows.is_empty() {
                 return false;
@@ -172,9 +171,9 @@ impl Modular {
         true
     }
 
-    /// Moves the logits towards `log p + μ + βσ` as far as the entropy changes by about `limit` at most; the share of the way.
+    /// Moves the scores towards `log p + μ + βσ` as far as the entropy changes by about `limit` at most; the share of the way.
     ///
-    /// With Δ the sum over nodes of what is left of the way, the entropy changes by −Cov_q(log q, Δ) for each unit of the share,
+    /// With Δ the sum over blocks of what is left of the way, the entropy changes by −Cov_q(log q, Δ) for each unit of the share,
     /// which the batch, drawn from q, estimates.
     fn approach(&mut self, beta: f64, limit: f64, batch: Option<&ScoredBatch<'_>>) -> f64 {
         if limit <= 0.0 {
@@ -183,10 +182,11 @@ impl Modular {
         let share = match (batch, batch.and_then(|batch| batch.blocks)) {
             (Some(batch), Some(blocks)) if limit < f64::INFINITY => {
                 let way = |keys: &[u64]| {
-                    let nodes = keys.iter().zip(&self.tables);
-                    nodes
-                        .map(|(&set, table)| table.index(set).map_or(0.0, |i| table.goal(i, beta) - table.logits[i]))
-                        .sum()
+                    let blocks = keys.iter().zip(&self.tables).zip(&self.scores.blocks);
+                    let left = blocks.map(|((&key, table), scores)| {
+                        table.index(key).map_or(0.0, |i| table.goal(scores, i, beta) - scores.scores[i])
+                    });
+                    left.sum()
                 };
                 let ways: Vec<f64> = blocks.keys.chunks_exact(self.tables.len()).map(way).collect();
                 let change = covariance(batch.log_q, &ways).abs();
@@ -194,7 +194,8 @@ impl Modular {
             }
             _ => 1.0,
         };
-        self.tables.iter_mut().for_each(|table| table.approach(beta, share));
+        let tables = self.tables.iter().zip(&mut self.scores.blocks);
+        tables.for_each(|(table, scores)| table.approach(scores, beta, share));
         share
     }
 }
@@ -212,9 +213,7 @@ impl<D: Device> ModelDistribution<D> for Modular {
     }
 
     fn sample(&self, device: &D, draw: Draw, words: &mut [u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
-        let nodes: Vec<Ranked<'_>> = self.tables.iter().map(NodeTable::ranked).collect();
-        let (space, _) = Self::parts(&*self.problem);
-        draw_words(device.workers(), (space, &self.sums), &nodes, draw, words, log_q);
+        draw_words(device.workers(), &*self.sums, &self.scores.blocks, draw, words, log_q);
         Ok(())
     }
 
@@ -227,7 +226,7 @@ impl<D: Device> ModelDistribution<D> for Modular {
         let learned = self.learn(device.workers(), batch);
         self.waiting += 1;
         let mut scale = 0.0;
-        if learned && self.waiting >= self.sums.patience(self.tables.len()) {
+        if learned && self.waiting >= (self.sums.terms() >> TERMS_PER_UPDATE).max(1) {
             let limit = batch.information_limit * self.waiting as f64;
             self.waiting = 0;
             scale = self.approach(self.settings.beta, limit, Some(batch));
@@ -241,34 +240,35 @@ impl<D: Device> ModelDistribution<D> for Modular {
     fn state(&self, _: &D) -> Result<State, DeviceError> {
         let mut state = State::default();
         state.put("waiting", &[self.waiting as f64]);
-        for (node, table) in self.tables.iter().enumerate() {
-            state.put_state(&format!("nodes.{node}"), table.state());
+        for (block, (table, scores)) in self.tables.iter().zip(&self.scores.blocks).enumerate() {
+            state.put_state(&format!("nodes.{block}"), table.state(scores));
         }
         Ok(state)
     }
 
     fn restore(&mut self, device: &D, state: &mut State) -> Result<(), StateError> {
         let waiting = state.take_number("waiting")?;
-        let Self { settings, problem, .. } = self;
-        let (space, factors) = Self::parts(&**problem);
-        let nodes = 0..space.nodes();
-        // A run that was saved before its first step has no tables yet.
-        let tables: Vec<State> = nodes.map(|node| state.take_state(&format!("nodes.{node}"))).collect();
-        self.tables.clear();
-        if tables.iter().all(|table| !table.arrays().is_empty()) {
-            let tables = tables.into_iter().enumerate();
-            let tables = tables.map(|(node, mut state)| NodeTable::restore(node, factors, settings, &mut state));
-            self.tables = tables.collect::<Result<_, _>>()?;
-            // The sums belong to the logits of the last refresh, and those have not moved since.
-            self.refresh(device.workers());
+        if let Some((blocks, models)) = parts(&*self.problem) {
+            // A run that was saved before its first step has no tables yet.
+            let kept: Vec<State> =
+                (0..blocks.count()).map(|block| state.take_state(&format!("nodes.{block}"))).collect();
+            (self.scores, self.tables) = (BlockScores::default(), Vec::new());
+            if kept.iter().all(|table| !table.arrays().is_empty()) {
+                for (block, mut state) in kept.into_iter().enumerate() {
+                    let (scores, table) = table::restore(block, models, &self.settings, &mut state)?;
+                    self.scores.blocks.push(scores);
+                    self.tables.push(table);
+                }
+                // The sums belong to the scores of the last refresh, and those have not moved since.
+                self.refresh(device.workers());
+            }
         }
         self.waiting = waiting as u64;
         Ok(())
     }
 
-    fn parent_scores(&self) -> Option<ParentScores> {
-        let (_, factors) = Self::parts(&*self.problem);
-        Some(ParentScores { topology: factors.topology(), nodes: self.tables.iter().map(NodeTable::scores).collect() })
+    fn block_scores(&self) -> Option<&BlockScores> {
+        Some(&self.scores)
     }
 
     /// What remains of the upper confidence bounds is the means of the beliefs.

@@ -1,182 +1,134 @@
-//! What is believed about one node: its sets of parents and their scores.
+//! What is believed about one block: its keys and their scores.
 
 use std::collections::HashMap;
 
-use super::scores::{Ranked, rank};
-use super::{ModularSettings, NodeScores};
-use crate::graph::nodes_of;
+use super::ModularSettings;
 use crate::models::surrogate::belief::Belief;
 use crate::models::surrogate::learner::Learner;
-use crate::problem::Factors;
-use crate::space::EdgeRules;
+use crate::problem::{BlockModels, Blocks, KeyScores};
 use crate::state::{State, StateError};
 use crate::workers::Workers;
 
-/// The sets of parents of a node.
-pub(super) struct NodeTable {
-    /// Ascending.
-    pub(super) sets: Vec<u64>,
-    /// What q is made of: on its way to `log p + μ + βσ`.
-    pub(super) logits: Vec<f64>,
-    log_prior: Vec<f64>,
+/// What is learned about the keys of a block.
+pub(super) struct KeyTable {
     pub(super) learner: Learner,
     places: HashMap<u64, u32>,
-    /// Sets, most probable first.
-    ranked: Vec<u32>,
 }
 
-impl NodeTable {
-    fn new(node: usize, factors: &dyn Factors, settings: &ModularSettings, mut estimates: Vec<(u64, f64)>) -> Self {
-        estimates.sort_unstable_by_key(|&(set, _)| set);
-        fill_gaps(&mut estimates);
-        let sets: Vec<u64> = estimates.iter().map(|&(set, _)| set).collect();
-        let mean: Vec<f64> = estimates.iter().map(|&(_, estimate)| estimate).collect();
-        let log_prior: Vec<f64> = sets.iter().map(|&set| factors.log_prior(node, set)).collect();
-        let belief = Belief::diagonal(sets.len(), settings.prior_sd * settings.prior_sd);
-        Self {
-            logits: log_prior
-                .iter()
-                .zip(&mean)
-                .map(|(log_prior, estimate)| log_prior + settings.start * estimate)
-                .collect(),
-            log_prior,
-            learner: Learner::new(mean, belief, settings.noise_decay),
-            places: sets.iter().enumerate().map(|(place, &set)| (set, place as u32)).collect(),
-            ranked: (0..sets.len() as u32).collect(),
-            sets,
-        }
-    }
+/// Scores and table of a block from estimates of its log evidences.
+fn from_estimates(
+    block: usize,
+    models: &dyn BlockModels,
+    settings: &ModularSettings,
+    mut estimates: Vec<(u64, f64)>,
+) -> (KeyScores, KeyTable) {
+    estimates.sort_unstable_by_key(|&(key, _)| key);
+    fill_gaps(&mut estimates);
+    let keys: Vec<u64> = estimates.iter().map(|&(key, _)| key).collect();
+    let mean: Vec<f64> = estimates.iter().map(|&(_, estimate)| estimate).collect();
+    let log_prior: Vec<f64> = keys.iter().map(|&key| models.log_prior(block, key)).collect();
+    let belief = Belief::diagonal(keys.len(), settings.prior_sd * settings.prior_sd);
+    let table = KeyTable {
+        places: keys.iter().enumerate().map(|(place, &key)| (key, place as u32)).collect(),
+        learner: Learner::new(mean.clone(), belief, settings.noise_decay),
+    };
+    let scores = log_prior.iter().zip(&mean).map(|(log_prior, estimate)| log_prior + settings.start * estimate);
+    let scores = KeyScores { scores: scores.collect(), ranked: (0..keys.len() as u32).collect(), log_prior, keys };
+    (scores, table)
+}
 
-    pub(super) fn scores(&self) -> NodeScores {
-        NodeScores { sets: self.sets.clone(), logits: self.logits.clone(), log_prior: self.log_prior.clone() }
-    }
-
-    /// The place of a set.
-    pub(super) fn index(&self, set: u64) -> Option<usize> {
-        self.places.get(&set).map(|&place| place as usize)
-    }
-
-    /// The logit of a set; −∞ for one that is not there.
-    pub(super) fn logit(&self, set: u64) -> f64 {
-        self.index(set).map_or(f64::NEG_INFINITY, |index| self.logits[index])
+impl KeyTable {
+    /// The place of a key.
+    pub(super) fn index(&self, key: u64) -> Option<usize> {
+        self.places.get(&key).map(|&place| place as usize)
     }
 
     /// `log p + μ + βσ`.
-    pub(super) fn goal(&self, index: usize, beta: f64) -> f64 {
-        self.log_prior[index] + self.learner.upper_confidence(index, beta)
+    pub(super) fn goal(&self, scores: &KeyScores, index: usize, beta: f64) -> f64 {
+        scores.log_prior[index] + self.learner.upper_confidence(index, beta)
     }
 
-    /// Moves all logits a share of the way to their goals.
-    pub(super) fn approach(&mut self, beta: f64, share: f64) {
-        for index in 0..self.logits.len() {
-            let goal = self.goal(index, beta);
+    /// Moves all scores a share of the way to their goals.
+    pub(super) fn approach(&self, scores: &mut KeyScores, beta: f64, share: f64) {
+        for index in 0..scores.scores.len() {
+            let goal = self.goal(scores, index, beta);
             // What the prior forbids stays forbidden.
             if goal > f64::NEG_INFINITY {
-                self.logits[index] += share * (goal - self.logits[index]);
+                scores.scores[index] += share * (goal - scores.scores[index]);
             }
         }
     }
 
-    /// Sorts sets by their logits, so that draws find theirs early.
-    pub(super) fn rank(&mut self) {
-        rank(&self.logits, &mut self.ranked);
-    }
-
-    /// What draws are made from.
-    pub(super) fn ranked(&self) -> Ranked<'_> {
-        Ranked { sets: &self.sets, logits: &self.logits, ranked: &self.ranked }
-    }
-
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self, scores: &KeyScores) -> State {
         let mut state = State::default();
-        // Sets of at most 20 nodes are exact as numbers.
-        state.put("sets", &self.sets.iter().map(|&set| set as f64).collect::<Vec<_>>());
-        state.put("logits", &self.logits);
+        // Keys of few bits are exact as numbers.
+        state.put("sets", &scores.keys.iter().map(|&key| key as f64).collect::<Vec<_>>());
+        state.put("logits", &scores.scores);
         self.learner.put(&mut state);
         state
     }
-
-    pub(super) fn restore(
-        node: usize,
-        factors: &dyn Factors,
-        settings: &ModularSettings,
-        state: &mut State,
-    ) -> Result<Self, StateError> {
-        let sets = state.take_any::<f64>("sets")?;
-        let estimates = sets.into_iter().map(|set| (set as u64, 0.0)).collect();
-        let mut table = Self::new(node, factors, settings, estimates);
-        table.logits = state.take("logits", table.sets.len())?;
-        table.learner.restore(state)?;
-        Ok(table)
-    }
 }
 
-/// Where there is no estimate, the worst of the others has to do: a set must not be lost for want of a estimate.
+/// Scores and table as they were kept.
+pub(super) fn restore(
+    block: usize,
+    models: &dyn BlockModels,
+    settings: &ModularSettings,
+    state: &mut State,
+) -> Result<(KeyScores, KeyTable), StateError> {
+    let keys = state.take_any::<f64>("sets")?;
+    let estimates = keys.into_iter().map(|key| (key as u64, 0.0)).collect();
+    let (mut scores, mut table) = from_estimates(block, models, settings, estimates);
+    scores.scores = state.take("logits", scores.keys.len())?;
+    table.learner.restore(state)?;
+    Ok((scores, table))
+}
+
+/// Where there is no estimate, the worst of the others has to do: a key must not be lost for want of one.
 fn fill_gaps(estimates: &mut [(u64, f64)]) {
     let finite = estimates.iter().map(|&(_, estimate)| estimate).filter(|estimate| estimate.is_finite());
     let worst = finite.reduce(f64::min).unwrap_or(0.0);
     estimates.iter_mut().filter(|(_, estimate)| !estimate.is_finite()).for_each(|(_, estimate)| *estimate = worst);
 }
 
-/// The table of a node, with the problem's estimates.
-pub(super) fn log_evidence_estimate(
+/// Scores and table of a block, with the problem's estimates: of all keys, or of those that a search finds.
+pub(super) fn ask(
     workers: &Workers,
-    rules: &EdgeRules,
-    factors: &dyn Factors,
+    (blocks, models): (&dyn Blocks, &dyn BlockModels),
     settings: &ModularSettings,
-    node: usize,
-) -> NodeTable {
-    let ask = |sets: Vec<u64>| {
-        let mut estimates: Vec<(u64, f64)> = sets.into_iter().map(|set| (set, 0.0)).collect();
-        workers.for_each(&mut estimates, |_, (set, estimate)| {
-            *estimate = Some(factors.log_evidence_estimate(node, *set))
-                .filter(|estimate| !estimate.is_nan())
-                .unwrap_or(f64::NEG_INFINITY);
+    block: usize,
+) -> (KeyScores, KeyTable) {
+    let estimate = |keys: Vec<u64>| {
+        let mut estimates: Vec<(u64, f64)> = keys.into_iter().map(|key| (key, 0.0)).collect();
+        workers.for_each(&mut estimates, |_, (key, estimate)| {
+            let found = blocks.log_evidence_estimate(block, *key);
+            *estimate = if found.is_nan() { f64::NEG_INFINITY } else { found };
         });
         estimates
     };
-    let all = 1usize.checked_shl(rules.optional(node).count_ones()).filter(|&count| count <= settings.most_sets);
-    let estimates = match all {
-        Some(_) => ask(all_sets(rules, node)),
-        None => search(rules, node, settings.beam, ask),
+    let estimates = match models.all_keys(block, settings.most_sets) {
+        Some(keys) => estimate(keys),
+        None => search(models, block, settings.beam, estimate),
     };
-    NodeTable::new(node, factors, settings, estimates)
+    from_estimates(block, models, settings, estimates)
 }
 
-/// Every set of parents that the rules allow.
-pub(super) fn all_sets(rules: &EdgeRules, node: usize) -> Vec<u64> {
-    let optional = rules.optional(node);
-    let (mut sets, mut part) = (Vec::new(), 0u64);
-    loop {
-        sets.push(rules.required(node) | part);
-        // The next larger subset of the optional parents.
-        part = part.wrapping_sub(optional) & optional;
-        if part == 0 {
-            break;
-        }
-    }
-    sets.retain(|&set| rules.allows(node, set));
-    sets
-}
-
-/// Sets found by adding parents one by one to the best sets of each size, until no larger set is better than the best so far.
-/// All sets with one or two optional parents are among them.
+/// Keys found by enlarging the best ones of each size, until no larger key is better than the best so far. All that are larger
+/// than the smallest by one or two are among them.
 pub(super) fn search(
-    rules: &EdgeRules,
-    node: usize,
+    models: &dyn BlockModels,
+    block: usize,
     beam: usize,
-    ask: impl Fn(Vec<u64>) -> Vec<(u64, f64)>,
+    estimate: impl Fn(Vec<u64>) -> Vec<(u64, f64)>,
 ) -> Vec<(u64, f64)> {
-    let optional = rules.optional(node);
-    let mut found = ask(vec![rules.required(node)]);
+    let mut found = estimate(vec![models.smallest_key(block)]);
     let mut last = found.clone();
     let mut best = found[0].1;
     for size in 1.. {
-        let larger = last.iter().flat_map(|&(set, _)| nodes_of(optional & !set).map(move |parent| set | 1 << parent));
-        let mut larger: Vec<u64> = larger.filter(|&set| rules.allows(node, set)).collect();
+        let mut larger: Vec<u64> = last.iter().flat_map(|&(key, _)| models.larger_keys(block, key)).collect();
         larger.sort_unstable();
         larger.dedup();
-        let mut estimates = ask(larger);
+        let mut estimates = estimate(larger);
         found.extend_from_slice(&estimates);
         estimates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let Some(&(_, top)) = estimates.first() else { break };

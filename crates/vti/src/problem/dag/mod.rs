@@ -4,6 +4,7 @@
 //! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
 
 mod arrangement;
+mod blocks;
 mod exact;
 mod layout;
 mod likelihood;

@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::arrangement::{expected_log_weight, is_arranged, log_weight};
 use super::{MeanField, MeanFieldFit, MlpLikelihood, Moments, Scratch, Start};
 use crate::problem::Preconditioner;
+use crate::simd::Real;
 
 /// Modes by node and parents; none where there is none to be found.
 type Modes = HashMap<(usize, u64), Option<Arc<MeanFieldFit>>>;
 
 /// Likelihoods and modes of nodes given their parents.
 #[derive(Debug)]
-pub(super) struct Nonlinear {
-    likelihood: MlpLikelihood<f32>,
+pub(super) struct Nonlinear<T> {
+    likelihood: MlpLikelihood<T>,
     weight_scale: f64,
-    scratch: Mutex<Vec<Scratch<f32>>>,
-    moments: Mutex<Vec<Moments<f32>>>,
+    scratch: Mutex<Vec<Scratch<T>>>,
+    moments: Mutex<Vec<Moments<T>>>,
     modes: Mutex<Modes>,
 }
 
@@ -25,27 +26,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Nonlinear {
-    pub(super) fn new(likelihood: MlpLikelihood<f32>, weight_scale: f64) -> Self {
+impl<T: Real> Nonlinear<T> {
+    pub(super) fn new(likelihood: MlpLikelihood<T>, weight_scale: f64) -> Self {
         let (scratch, moments, modes) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self { likelihood, weight_scale, scratch, moments, modes }
     }
 
-    /// `log p(x_j | x_pa, θ_j)` of one arrangement of the hidden units, and its gradient.
-    pub(super) fn log_likelihood(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        let mut value = [f64::NAN];
-        self.plain_log_likelihoods(node, parents, theta, &mut value, gradient);
-        let [value] = value;
-        match self.arranged(node, parents) {
-            Some(fit) if value.is_finite() => {
-                value + log_weight(self.likelihood.layout, parents.count_ones() as usize, &fit, theta, gradient)
-            }
-            _ => value,
-        }
+    /// The weight of an arrangement of the hidden units, its gradient added to `gradient`; 0 where they are not told apart.
+    pub(super) fn log_arrangement(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        self.arranged(node, parents)
+            .map_or(0.0, |fit| log_weight(self.likelihood.layout, parents.count_ones() as usize, &fit, theta, gradient))
     }
 
-    /// The plain `log p(x_j | x_pa, θ_j)` of several θ_j, one after another, and its gradients: that of all arrangements.
-    pub(super) fn plain_log_likelihoods(
+    /// `log p(x_j | x_pa, θ_j)` of several θ_j, one after another, and its gradients.
+    pub(super) fn log_likelihoods(
         &self,
         node: usize,
         parents: u64,

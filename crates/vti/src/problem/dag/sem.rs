@@ -7,8 +7,8 @@ use super::nonlinear::Nonlinear;
 use super::{DagSettings, GraphPrior, MlpLikelihood, NodeData, Noise, RulesError, Sem, StructurePrior};
 use crate::graph::Graph;
 use crate::optimise::SettingError;
-use crate::problem::{Constraint, Constraints, DensityError, Factors, Preconditioner, Problem, Topology};
-use crate::space::{Blocks, Dags, ModelSpace, NodeParameters, SpaceError};
+use crate::problem::{Blocks, Constraint, Constraints, DensityError, Problem};
+use crate::space::{Dags, ModelSpace, NodeParameters, SpaceError};
 
 /// Structural equations over all graphs of some nodes (paper, appendix mlpdagdescription).
 ///
@@ -20,7 +20,8 @@ use crate::space::{Blocks, Dags, ModelSpace, NodeParameters, SpaceError};
 ///
 /// Parameters of a node, in order: σ_j (unknown noise only); where it has a parent, for [`Sem::Mlp`], hidden biases, output
 /// weights and output bias; and for each parent, ascending, its weight or its column of W¹. A node without parents has mean 0.
-/// Hidden units can change places without any change of f_j: of all arrangements one is inferred, with their density together.
+/// Hidden units can change places without any change of f_j; which arrangement a flow infers is settled by
+/// [`Blocks::log_arrangement`], and the density knows nothing of it.
 ///
 /// ```
 /// use vti::problem::Problem;
@@ -34,18 +35,19 @@ use crate::space::{Blocks, Dags, ModelSpace, NodeParameters, SpaceError};
 #[derive(Debug)]
 pub struct Dag {
     table: NodeData,
-    settings: DagSettings,
-    space: Dags,
-    prior: StructurePrior,
-    constraints: Option<Constraints>,
-    likelihood: Likelihood,
+    pub(super) settings: DagSettings,
+    pub(super) space: Dags,
+    pub(super) prior: StructurePrior,
+    pub(super) constraints: Option<Constraints>,
+    pub(super) likelihood: Likelihood,
 }
 
 /// How the likelihood of a node is computed.
 #[derive(Debug)]
-enum Likelihood {
+pub(super) enum Likelihood {
     Linear(Linear),
-    Mlp(Box<Nonlinear>),
+    Single(Box<Nonlinear<f32>>),
+    Double(Box<Nonlinear<f64>>),
 }
 
 /// Data or settings that make no problem.
@@ -112,7 +114,7 @@ impl Dag {
             Sem::Linear {} => Likelihood::Linear(Linear::new(&table, sigma, settings.weight_scale)),
             Sem::Mlp { hidden, bias } => {
                 let likelihood = MlpLikelihood::new(&table.columns, hidden, bias, sigma);
-                Likelihood::Mlp(Box::new(Nonlinear::new(likelihood, settings.weight_scale)))
+                Likelihood::Single(Box::new(Nonlinear::new(likelihood, settings.weight_scale)))
             }
         };
         let constraints = match sigma {
@@ -120,6 +122,20 @@ impl Dag {
             None => Some(positive_noise(&space)?),
         };
         Ok(Self { table, settings, space, prior, constraints, likelihood })
+    }
+
+    /// The same problem with likelihoods in double precision. Hidden units are otherwise computed in single precision, with sums
+    /// over rows in double.
+    pub fn in_double_precision(mut self) -> Self {
+        if let (Sem::Mlp { hidden, bias }, Likelihood::Single(_)) = (self.settings.sem, &self.likelihood) {
+            let sigma = match self.settings.noise {
+                Noise::Known { sigma } => Some(sigma),
+                Noise::Unknown {} => None,
+            };
+            let likelihood = MlpLikelihood::new(&self.table.columns, hidden, bias, sigma);
+            self.likelihood = Likelihood::Double(Box::new(Nonlinear::new(likelihood, self.settings.weight_scale)));
+        }
+        self
     }
 
     /// The same data and equations under another prior over graphs: what was found out about nodes and their parents is kept.
@@ -164,7 +180,7 @@ impl Dag {
     }
 
     /// `log p(θ_j)` of a node with σ and weights, added to a density and its gradient.
-    fn add_prior(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+    pub(super) fn add_prior(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         let unknown = usize::from(self.constraints.is_some());
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut log_prior = 0.0;
@@ -215,7 +231,7 @@ fn node_parameters(settings: &DagSettings) -> Result<NodeParameters, SettingErro
 
 /// σ of each node is positive, everything else any number.
 fn positive_noise(space: &Dags) -> Result<Constraints, SpaceError> {
-    let width = Blocks::width(space);
+    let width = space.node_width();
     let constraint = |place: usize| if place.is_multiple_of(width) { Constraint::Positive } else { Constraint::Real };
     let list = (0..space.max_dim()).map(constraint).collect();
     // The space has no more coordinates than a list can cover.
@@ -235,13 +251,13 @@ impl Problem for Dag {
         let mut parents = vec![0; self.space.nodes()];
         self.space.parents(model, &mut parents);
         let (mut theta, mut gradient, mut sum) = (theta, gradient, 0.0);
-        let mut mask = vec![false; Blocks::width(&self.space)];
+        let mut mask = vec![false; self.space.node_width()];
         for (node, &parents) in parents.iter().enumerate() {
-            self.space.mark_block(node, parents, &mut mask);
+            self.space.mark_node(node, parents, &mut mask);
             let dim = mask.iter().filter(|&&active| active).count();
             let (here, rest) = theta.split_at(dim);
             let (gradient_here, gradient_rest) = gradient.split_at_mut(dim);
-            sum += Factors::log_density(self, node, parents, here, gradient_here)?;
+            sum += Blocks::log_density(self, node, parents, here, gradient_here)?;
             (theta, gradient) = (rest, gradient_rest);
         }
         Ok(sum)
@@ -255,8 +271,8 @@ impl Problem for Dag {
         self.constraints.as_ref()
     }
 
-    fn factors(&self) -> Option<&dyn Factors> {
-        self.space.blocks().is_some().then_some(self)
+    fn blocks(&self) -> Option<&dyn Blocks> {
+        (self.space.nodes() <= Graph::MAX_NODES).then_some(self)
     }
 
     fn parameter_names(&self) -> Vec<String> {
@@ -278,66 +294,6 @@ impl Problem for Dag {
             }
         }
         found
-    }
-}
-
-/// A factor for each node, its parents being the key.
-impl Factors for Dag {
-    fn log_density(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
-        let likelihood = match &self.likelihood {
-            Likelihood::Linear(linear) => linear.log_likelihood(node, parents, theta, gradient),
-            Likelihood::Mlp(mlp) => mlp.log_likelihood(node, parents, theta, gradient),
-        };
-        Ok(likelihood + self.add_prior(theta, gradient))
-    }
-
-    fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
-        match &self.likelihood {
-            Likelihood::Linear(linear) => linear.preconditioner(node, parents),
-            Likelihood::Mlp(mlp) => mlp.preconditioner(node, parents),
-        }
-    }
-
-    /// Of linear equations the evidence itself; of non-linear ones a lower bound.
-    fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
-        match &self.likelihood {
-            Likelihood::Linear(linear) => linear.log_evidence(node, parents),
-            Likelihood::Mlp(mlp) => mlp.log_evidence_estimate(node, parents),
-        }
-    }
-
-    /// Weights are s z, and log σ is z.
-    fn log_likelihoods(&self, node: usize, parents: u64, z: &[f64], values: &mut [f64], gradients: &mut [f64]) -> bool {
-        let (unknown, scale) = (usize::from(self.constraints.is_some()), self.settings.weight_scale);
-        let dim = z.len() / values.len().max(1);
-        let is_sigma = |place: usize| place % dim < unknown;
-        let natural = |(place, &z): (usize, &f64)| if is_sigma(place) { z.exp() } else { scale * z };
-        let theta: Vec<f64> = z.iter().enumerate().map(natural).collect();
-        match &self.likelihood {
-            Likelihood::Linear(linear) => {
-                for (row, value) in values.iter_mut().enumerate() {
-                    let place = row * dim..(row + 1) * dim;
-                    *value = linear.log_likelihood(node, parents, &theta[place.clone()], &mut gradients[place]);
-                }
-            }
-            // All arrangements of hidden units at once: none of them is special seen from the prior.
-            Likelihood::Mlp(mlp) => mlp.plain_log_likelihoods(node, parents, &theta, values, gradients),
-        }
-        for (place, (gradient, theta)) in gradients.iter_mut().zip(&theta).enumerate() {
-            *gradient *= if is_sigma(place) { *theta } else { scale };
-        }
-        true
-    }
-
-    fn log_prior(&self, _: usize, parents: u64) -> f64 {
-        -self.settings.edge_penalty * f64::from(parents.count_ones())
-    }
-
-    fn topology(&self) -> Topology {
-        match self.settings.prior {
-            GraphPrior::Orders => Topology::Orders,
-            GraphPrior::Graphs => Topology::Graphs,
-        }
     }
 }
 

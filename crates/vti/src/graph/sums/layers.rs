@@ -11,16 +11,17 @@
 //!
 //! and the sum over all graphs is that of F over the last layers. There are 4ⁿ terms. Everything is kept as logarithms.
 
-use super::orders::{Scores, choose, log_add, subset_sums, superset_sums, without};
-use super::scores::Ranked;
-use crate::graph::{nodes_of, orders_by_set};
+use super::orders::{choose, log_add, subset_sums, superset_sums, without};
+use super::{RankedSets, SetScores, nodes_of};
+use crate::graph::orders_by_set;
 use crate::random::Stream;
 use crate::workers::Workers;
 
 /// The most nodes.
-pub(super) const MOST_NODES: usize = 12;
+pub(super) const MAX_NODES: usize = 12;
 
 /// `log z_j` and `log F`.
+#[derive(Debug)]
 pub(super) struct LayerSums {
     nodes: usize,
     local: Vec<Vec<f64>>,
@@ -61,6 +62,10 @@ impl LayerSums {
         Self { nodes, local, sums: vec![f64::NEG_INFINITY; count], starts, log_total: f64::NEG_INFINITY }
     }
 
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
     fn all(&self) -> u64 {
         (1 << self.nodes) - 1
     }
@@ -77,7 +82,7 @@ impl LayerSums {
     /// Calls `visit` with every next layer T and `log Π_{j ∈ T} y_j(S, R)`; the state before all layers is (∅, ∅).
     fn for_each_next(&self, set: u64, layer: u64, mut visit: impl FnMut(u64, f64)) {
         let left = self.all() & !set;
-        let mut single = [f64::NEG_INFINITY; MOST_NODES];
+        let mut single = [f64::NEG_INFINITY; MAX_NODES];
         for node in nodes_of(left) {
             single[node] = if set == 0 { self.local[node][0] } else { self.next(node, set, layer) };
         }
@@ -93,8 +98,8 @@ impl LayerSums {
     }
 
     /// Sums up the scores of all nodes.
-    pub(super) fn update<'s>(&mut self, workers: &Workers, scores: impl Fn(usize) -> Scores<'s> + Sync) {
-        subset_sums(workers, &mut self.local, scores);
+    pub(super) fn update(&mut self, workers: &Workers, nodes: &[SetScores<'_>]) {
+        subset_sums(workers, &mut self.local, nodes);
         let mut sums = std::mem::take(&mut self.sums);
         sums.fill(f64::NEG_INFINITY);
         self.for_each_next(0, 0, |next, log| sums[self.place(next, next)] = log);
@@ -118,8 +123,8 @@ impl LayerSums {
         self.log_total
     }
 
-    /// Draws the parents of all nodes, the last layer first; the sum of their logits.
-    pub(super) fn draw(&self, stream: &mut Stream, own: &[Ranked<'_>], parents: &mut [u64]) -> f64 {
+    /// Draws the parents of all nodes, the last layer first; the sum of their scores.
+    pub(super) fn draw(&self, stream: &mut Stream, own: &[RankedSets<'_>], parents: &mut [u64]) -> f64 {
         let (mut set, mut sum) = (self.all(), 0.0);
         let mut layer = pick(stream, subsets(set).map(|layer| (layer, self.sums[self.place(set, layer)])));
         loop {
@@ -139,8 +144,8 @@ impl LayerSums {
                         parents & !before == 0 && parents & previous != 0
                     }),
                 };
-                parents[node] = own[node].sets[index];
-                sum += own[node].logits[index];
+                parents[node] = own[node].of.sets[index];
+                sum += own[node].of.scores[index];
             }
             let Some(previous) = previous else { return sum };
             (set, layer) = (before, previous);
@@ -152,11 +157,7 @@ impl LayerSums {
     /// With B(S, R) the sum over all layers after (S, R), what all other nodes make of node j in the layer after (S, R) is
     /// `G_j(S, R) = F(S, R) Σ_{T ∋ j} B(S ∪ T, T) Π_{i ∈ T} y_i / y_j`, and π is worth `exp s_j(π)` times the sum of G_j over
     /// S ⊇ π with R ∩ π ≠ ∅: all S ⊇ π less those with S \ R ⊇ π.
-    pub(super) fn marginals<'s>(
-        &self,
-        workers: &Workers,
-        scores: impl Fn(usize) -> Scores<'s> + Sync,
-    ) -> Vec<Vec<f64>> {
+    pub(super) fn marginals(&self, workers: &Workers, nodes: &[SetScores<'_>]) -> Vec<Vec<f64>> {
         let size = 1 << (self.nodes - 1);
         let empty = || vec![vec![f64::NEG_INFINITY; size]; self.nodes];
         let (mut with, mut less) = (empty(), empty());
@@ -197,13 +198,13 @@ impl LayerSums {
         workers.for_each(&mut found, |node, ((with, less), found)| {
             superset_sums(with);
             superset_sums(less);
-            let Scores { sets, logits } = scores(node);
+            let SetScores { sets, scores } = nodes[node];
             *found = sets
                 .iter()
-                .zip(logits)
-                .map(|(&set, &logit)| {
+                .zip(scores)
+                .map(|(&set, &score)| {
                     let at = without(set, node);
-                    let log = if set == 0 { roots[node] } else { logit + log_subtract(with[at], less[at]) };
+                    let log = if set == 0 { roots[node] } else { score + log_subtract(with[at], less[at]) };
                     (log - self.log_total).exp()
                 })
                 .collect();

@@ -10,12 +10,12 @@
 //! and f of all nodes is the sum over all pairs of an order and a graph along it (Koivisto and Sood 2004). Everything is kept
 //! as logarithms: scores differ by thousands.
 
-use crate::graph::nodes_of;
+use super::{SetScores, nodes_of};
 use crate::random::Stream;
 use crate::workers::Workers;
 
 /// The most nodes: there are 2ⁿ sets of them.
-pub(super) const MOST_NODES: usize = 20;
+pub(super) const MAX_NODES: usize = 20;
 
 /// The first of some things whose shares together exceed `left`. Rounding may leave a little at the end: the last thing with any
 /// share takes it. None where nothing has a share.
@@ -31,14 +31,8 @@ pub(super) fn choose<T>(mut left: f64, shares: impl Iterator<Item = (T, f64)>) -
     chosen
 }
 
-/// Scores of a node: the sets of parents it may have, and the score of each.
-pub(super) struct Scores<'a> {
-    pub(super) sets: &'a [u64],
-    pub(super) logits: &'a [f64],
-}
-
 /// `log z_j` and `log f`.
-#[derive(Default)]
+#[derive(Debug)]
 pub(super) struct OrderSums {
     nodes: usize,
     /// For each node, by the set before it, without the bit of the node itself.
@@ -61,11 +55,11 @@ pub(super) fn without(set: u64, node: usize) -> usize {
 }
 
 /// `log z_j(S)` of every node by the set before it.
-pub(super) fn subset_sums<'s>(workers: &Workers, local: &mut [Vec<f64>], scores: impl Fn(usize) -> Scores<'s> + Sync) {
+pub(super) fn subset_sums(workers: &Workers, local: &mut [Vec<f64>], nodes: &[SetScores<'_>]) {
     workers.for_each(local, |node, sums| {
         sums.fill(f64::NEG_INFINITY);
-        let Scores { sets, logits } = scores(node);
-        sets.iter().zip(logits).for_each(|(&set, &logit)| sums[without(set, node)] = logit);
+        let SetScores { sets, scores } = nodes[node];
+        sets.iter().zip(scores).for_each(|(&set, &score)| sums[without(set, node)] = score);
         for_each_pair(sums, |lower, upper| *upper = log_add(*upper, *lower));
     });
 }
@@ -96,9 +90,13 @@ impl OrderSums {
         }
     }
 
+    pub(super) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
     /// Sums up the scores of all nodes.
-    pub(super) fn update<'s>(&mut self, workers: &Workers, scores: impl Fn(usize) -> Scores<'s> + Sync) {
-        subset_sums(workers, &mut self.local, scores);
+    pub(super) fn update(&mut self, workers: &Workers, nodes: &[SetScores<'_>]) {
+        subset_sums(workers, &mut self.local, nodes);
         self.before[0] = 0.0;
         for set in 1..1u64 << self.nodes {
             let mut sum = f64::NEG_INFINITY;
@@ -129,11 +127,7 @@ impl OrderSums {
     ///
     /// With g(S) the sum over orders of all other nodes after S, node j has the parents π with weight
     /// `exp s_j(π) Σ_{S ⊇ π} f(S) g(S ∪ j)`.
-    pub(super) fn marginals<'s>(
-        &self,
-        workers: &Workers,
-        scores: impl Fn(usize) -> Scores<'s> + Sync,
-    ) -> Vec<Vec<f64>> {
+    pub(super) fn marginals(&self, workers: &Workers, nodes: &[SetScores<'_>]) -> Vec<Vec<f64>> {
         let all = (1u64 << self.nodes) - 1;
         let mut after = vec![f64::NEG_INFINITY; self.before.len()];
         after[all as usize] = 0.0;
@@ -152,9 +146,9 @@ impl OrderSums {
                 sums[without(set, node)] = around;
             }
             superset_sums(&mut sums);
-            let Scores { sets, logits } = scores(node);
-            let weight = |(&set, &logit): (&u64, &f64)| (logit + sums[without(set, node)] - self.log_total()).exp();
-            *found = sets.iter().zip(logits).map(weight).collect();
+            let SetScores { sets, scores } = nodes[node];
+            let weight = |(&set, &score): (&u64, &f64)| (score + sums[without(set, node)] - self.log_total()).exp();
+            *found = sets.iter().zip(scores).map(weight).collect();
         });
         found
     }

@@ -1,0 +1,216 @@
+//! Nodes as blocks, sets of parents as their keys.
+
+use super::sem::Likelihood;
+use super::{Dag, GraphPrior};
+use crate::graph::nodes_of;
+use crate::graph::sums::{GraphSums, RankedSets, SetScores, SumOver, log_orders};
+use crate::problem::{BlockModels, Blocks, DensityError, KeyScores, ModelSums, Preconditioner};
+use crate::random::Stream;
+use crate::space::{Dags, EdgeRules};
+use crate::workers::Workers;
+
+/// A block for each node, its parents being the key.
+impl Blocks for Dag {
+    fn count(&self) -> usize {
+        self.space.nodes()
+    }
+
+    fn width(&self) -> usize {
+        self.space.node_width()
+    }
+
+    fn keys(&self, word: &[u16], keys: &mut [u64]) {
+        self.space.parents(word, keys);
+    }
+
+    fn mark_active(&self, node: usize, parents: u64, active: &mut [bool]) {
+        self.space.mark_node(node, parents, active);
+    }
+
+    fn feature_count(&self) -> usize {
+        self.space.node_feature_count()
+    }
+
+    fn features(&self, node: usize, parents: u64, to: &mut [f64]) {
+        self.space.node_features(node, parents, to);
+    }
+
+    fn log_density(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        let mut value = [f64::NAN];
+        match &self.likelihood {
+            Likelihood::Linear(linear) => value[0] = linear.log_likelihood(node, parents, theta, gradient),
+            Likelihood::Single(mlp) => mlp.log_likelihoods(node, parents, theta, &mut value, gradient),
+            Likelihood::Double(mlp) => mlp.log_likelihoods(node, parents, theta, &mut value, gradient),
+        }
+        Ok(value[0] + self.add_prior(theta, gradient))
+    }
+
+    fn log_arrangement(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        match &self.likelihood {
+            Likelihood::Linear(_) => 0.0,
+            Likelihood::Single(mlp) => mlp.log_arrangement(node, parents, theta, gradient),
+            Likelihood::Double(mlp) => mlp.log_arrangement(node, parents, theta, gradient),
+        }
+    }
+
+    fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
+        match &self.likelihood {
+            Likelihood::Linear(linear) => linear.preconditioner(node, parents),
+            Likelihood::Single(mlp) => mlp.preconditioner(node, parents),
+            Likelihood::Double(mlp) => mlp.preconditioner(node, parents),
+        }
+    }
+
+    /// Of linear equations the evidence itself; of non-linear ones a lower bound.
+    fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
+        match &self.likelihood {
+            Likelihood::Linear(linear) => linear.log_evidence(node, parents),
+            Likelihood::Single(mlp) => mlp.log_evidence_estimate(node, parents),
+            Likelihood::Double(mlp) => mlp.log_evidence_estimate(node, parents),
+        }
+    }
+
+    /// Weights are s z, and log σ is z. All arrangements of hidden units at once: none of them is special seen from the prior.
+    fn log_likelihoods(&self, node: usize, parents: u64, z: &[f64], values: &mut [f64], gradients: &mut [f64]) -> bool {
+        let (unknown, scale) = (usize::from(self.constraints.is_some()), self.settings.weight_scale);
+        let dim = z.len() / values.len().max(1);
+        let is_sigma = |place: usize| place % dim < unknown;
+        let natural = |(place, &z): (usize, &f64)| if is_sigma(place) { z.exp() } else { scale * z };
+        let theta: Vec<f64> = z.iter().enumerate().map(natural).collect();
+        match &self.likelihood {
+            Likelihood::Linear(linear) => {
+                for (row, value) in values.iter_mut().enumerate() {
+                    let place = row * dim..(row + 1) * dim;
+                    *value = linear.log_likelihood(node, parents, &theta[place.clone()], &mut gradients[place]);
+                }
+            }
+            Likelihood::Single(mlp) => mlp.log_likelihoods(node, parents, &theta, values, gradients),
+            Likelihood::Double(mlp) => mlp.log_likelihoods(node, parents, &theta, values, gradients),
+        }
+        for (place, (gradient, theta)) in gradients.iter_mut().zip(&theta).enumerate() {
+            *gradient *= if is_sigma(place) { *theta } else { scale };
+        }
+        true
+    }
+
+    fn models(&self) -> Option<&dyn BlockModels> {
+        (2..=self.sum_over().max_nodes()).contains(&self.space.nodes()).then_some(self)
+    }
+}
+
+impl Dag {
+    /// What the prior is a distribution of.
+    fn sum_over(&self) -> SumOver {
+        match self.settings.prior {
+            GraphPrior::Orders => SumOver::Orders,
+            GraphPrior::Graphs => SumOver::Graphs,
+        }
+    }
+
+    fn rules(&self) -> &EdgeRules {
+        self.prior.rules()
+    }
+
+    /// Probabilities of all edges, n × n row by row with `[i · n + j]` that of i → j, from those of the space's features.
+    pub fn edge_matrix(&self, features: &[f64]) -> Vec<f64> {
+        let nodes = self.space.nodes();
+        let edge = |place: usize| match (place / nodes, place % nodes) {
+            (from, to) if from == to => 0.0,
+            (from, to) => features[self.space.edge_feature(from, to)],
+        };
+        (0..nodes * nodes).map(edge).collect()
+    }
+}
+
+/// Graphs as combinations of sets of parents.
+impl BlockModels for Dag {
+    fn log_prior(&self, _: usize, parents: u64) -> f64 {
+        -self.settings.edge_penalty * f64::from(parents.count_ones())
+    }
+
+    fn all_keys(&self, node: usize, max: usize) -> Option<Vec<u64>> {
+        let rules = self.rules();
+        let optional = rules.optional(node);
+        1usize.checked_shl(optional.count_ones()).filter(|&count| count <= max)?;
+        let (mut sets, mut part) = (Vec::new(), 0u64);
+        loop {
+            sets.push(rules.required(node) | part);
+            // The next larger subset of the optional parents.
+            part = part.wrapping_sub(optional) & optional;
+            if part == 0 {
+                break;
+            }
+        }
+        sets.retain(|&set| rules.allows(node, set));
+        Some(sets)
+    }
+
+    fn smallest_key(&self, node: usize) -> u64 {
+        self.rules().required(node)
+    }
+
+    fn larger_keys(&self, node: usize, parents: u64) -> Vec<u64> {
+        let rules = self.rules();
+        let larger = nodes_of(rules.optional(node) & !parents).map(|parent| parents | 1 << parent);
+        larger.filter(|&set| rules.allows(node, set)).collect()
+    }
+
+    fn size(&self, parents: u64) -> u32 {
+        parents.count_ones()
+    }
+
+    fn for_each_feature(&self, node: usize, parents: u64, visit: &mut dyn FnMut(usize)) {
+        nodes_of(parents).for_each(|from| visit(self.space.edge_feature(from, node)));
+    }
+
+    fn log_words(&self, parents: &[u64]) -> f64 {
+        log_orders(parents)
+    }
+
+    fn words_share(&self) -> bool {
+        self.sum_over() == SumOver::Graphs
+    }
+
+    fn sums(&self) -> Box<dyn ModelSums> {
+        Box::new(DagSums { sums: GraphSums::new(self.sum_over(), self.space.nodes()), space: self.space.clone() })
+    }
+}
+
+/// Sums over graphs, and the words that are drawn from them.
+struct DagSums {
+    sums: GraphSums,
+    space: Dags,
+}
+
+fn scores_of(node: &KeyScores) -> SetScores<'_> {
+    SetScores { sets: &node.keys, scores: &node.scores }
+}
+
+impl ModelSums for DagSums {
+    fn update(&mut self, scores: &[KeyScores], workers: &Workers) {
+        let nodes: Vec<SetScores<'_>> = scores.iter().map(scores_of).collect();
+        self.sums.update(workers, &nodes);
+    }
+
+    fn log_total(&self) -> f64 {
+        self.sums.log_total()
+    }
+
+    fn marginals(&self, scores: &[KeyScores], workers: &Workers) -> Vec<Vec<f64>> {
+        let nodes: Vec<SetScores<'_>> = scores.iter().map(scores_of).collect();
+        self.sums.marginals(workers, &nodes)
+    }
+
+    fn draw(&self, scores: &[KeyScores], stream: &mut Stream, word: &mut [u16]) -> f64 {
+        let nodes: Vec<RankedSets<'_>> =
+            scores.iter().map(|node| RankedSets { of: scores_of(node), ranked: &node.ranked }).collect();
+        let (mut order, mut parents) = (vec![0u16; nodes.len()], vec![0u64; nodes.len()]);
+        let log_q = self.sums.draw(stream, &nodes, &mut parents, &mut order);
+        self.space.write_word(&order, &parents, word);
+        log_q
+    }
+
+    fn terms(&self) -> u64 {
+        self.sums.terms()
+    }
+}
