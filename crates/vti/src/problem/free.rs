@@ -1,6 +1,7 @@
 //! Densities of free parameters, several rows at a time.
 
 use super::{BatchError, Constraints, DensityBatch, Problem};
+use crate::space::ModelSpace;
 use crate::workers::Workers;
 
 /// Memory for rows of models and free parameters u, and `log η(θ(u) | m) + log |det ∂θ/∂u|` of each.
@@ -31,6 +32,39 @@ pub(crate) struct FreeRow<'a> {
     pub(crate) free: &'a mut [f64],
 }
 
+/// Some rows to be filled in.
+pub(crate) struct FreeChunk<'a> {
+    space: &'a dyn ModelSpace,
+    width: usize,
+    stride: usize,
+    words: &'a mut [u16],
+    active: &'a mut [Vec<u32>],
+    free: &'a mut [f64],
+}
+
+impl FreeChunk<'_> {
+    /// A row of the chunk.
+    pub(crate) fn row(&mut self, row: usize) -> FreeRow<'_> {
+        FreeRow {
+            word: &mut self.words[row * self.width..][..self.width],
+            active: &mut self.active[row],
+            free: &mut self.free[row * self.stride..][..self.stride],
+        }
+    }
+
+    /// Fills in the active coordinates of a row whose word is set; `mask` has room for all coordinates.
+    pub(crate) fn mark_active(&mut self, row: usize, mask: &mut [bool]) {
+        mark_active(self.space, &self.words[row * self.width..][..self.width], mask, &mut self.active[row]);
+    }
+}
+
+/// The active coordinates of a word.
+fn mark_active(space: &dyn ModelSpace, word: &[u16], mask: &mut [bool], active: &mut Vec<u32>) {
+    space.mark_active(word, mask);
+    active.clear();
+    active.extend(mask.iter().enumerate().filter(|(_, active)| **active).map(|(coordinate, _)| coordinate as u32));
+}
+
 impl<'p> FreeRows<'p> {
     /// Room for so many rows.
     pub(crate) fn new(problem: &'p dyn Problem, rows: usize) -> Self {
@@ -56,9 +90,21 @@ impl<'p> FreeRows<'p> {
         }
     }
 
-    /// Natural numbers of the saturated space.
-    pub(crate) fn natural_len(&self) -> usize {
-        self.natural_stride
+    /// So many rows at a time, to be filled in side by side.
+    pub(crate) fn chunks_mut(&mut self, rows: usize) -> Vec<FreeChunk<'_>> {
+        let (width, stride) = (self.width, self.stride);
+        // A space without symbols or parameters still has rows.
+        let mut words = self.words.chunks_mut((rows * width).max(1));
+        let mut free = self.free.chunks_mut((rows * stride).max(1));
+        let chunks = self.active.chunks_mut(rows).map(|active| FreeChunk {
+            space: self.problem.space(),
+            width,
+            stride,
+            words: words.next().unwrap_or_default(),
+            active,
+            free: free.next().unwrap_or_default(),
+        });
+        chunks.collect()
     }
 
     /// A row to be filled in.
@@ -72,10 +118,8 @@ impl<'p> FreeRows<'p> {
 
     /// Fills in the active coordinates of a row whose word is set.
     pub(crate) fn mark_active(&mut self, row: usize) {
-        self.problem.space().mark_active(&self.words[row * self.width..][..self.width], &mut self.mask);
-        self.active[row].clear();
-        let marked = self.mask.iter().enumerate().filter(|(_, active)| **active);
-        self.active[row].extend(marked.map(|(coordinate, _)| coordinate as u32));
+        let word = &self.words[row * self.width..][..self.width];
+        mark_active(self.problem.space(), word, &mut self.mask, &mut self.active[row]);
     }
 
     /// Evaluates all rows. Where a density has no value it is not a number.

@@ -32,7 +32,7 @@ pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
 pub use fingerprint::Fingerprint;
-pub(crate) use free::FreeRows;
+pub(crate) use free::{FreeChunk, FreeRows};
 pub use preconditioner::Preconditioner;
 
 use crate::space::ModelSpace;
@@ -168,9 +168,10 @@ impl DensityBatch<'_> {
         work: impl Fn(&mut DensityBatch<'_>) -> Result<(), BatchError> + Sync,
     ) -> Result<(), BatchError> {
         let Self { words, width, theta, stride, dims, log_density, gradient } = self;
-        let mut gradients = gradient.chunks_mut(ROWS_AT_A_TIME * stride.max(1));
-        let groups = log_density.chunks_mut(ROWS_AT_A_TIME).enumerate().map(|(index, log_density)| {
-            let first = index * ROWS_AT_A_TIME;
+        let together = rows_together(dims.len());
+        let mut gradients = gradient.chunks_mut(together * stride.max(1));
+        let groups = log_density.chunks_mut(together).enumerate().map(|(index, log_density)| {
+            let first = index * together;
             let rows = first..first + log_density.len();
             DensityBatch {
                 words: &words[rows.start * width..rows.end * width],
@@ -185,10 +186,13 @@ impl DensityBatch<'_> {
         });
         let mut groups: Vec<DensityBatch<'_>> = groups.collect();
         workers.try_for_each(&mut groups, |index, rows| {
-            work(rows).map_err(|BatchError { row, error }| BatchError { row: index * ROWS_AT_A_TIME + row, error })
+            work(rows).map_err(|BatchError { row, error }| BatchError { row: index * together + row, error })
         })
     }
 }
 
-/// Rows that are evaluated together: a fixed number, so that results do not depend on threads.
-const ROWS_AT_A_TIME: usize = 64;
+/// How many rows of a batch are evaluated together: 64, or fewer where many threads would have nothing to do. Depends on the
+/// size of the batch alone, so that results do not depend on threads.
+fn rows_together(rows: usize) -> usize {
+    rows.div_ceil(16).clamp(1, 64)
+}

@@ -1,15 +1,14 @@
-//! A few chains that share a batch, and their moves.
+//! A few chains that propose and decide together.
 
 use std::ops::Range;
 
 use super::outcome::Acceptance;
-use super::settings::{RjmcmcError, RjmcmcSettings};
+use super::settings::RjmcmcSettings;
 use super::tuning::{Moments, Tuning};
 use crate::posterior::Draws;
-use crate::problem::{FreeRows, Problem};
+use crate::problem::{Constraints, FreeChunk, FreeRows, Problem};
 use crate::random::{Purpose, Stream};
 use crate::triangular::solve_transposed;
-use crate::workers::Workers;
 
 /// Where a chain is.
 pub(super) struct Walker {
@@ -49,25 +48,34 @@ enum Move {
     None,
 }
 
+/// Sorts of proposals.
+#[derive(Clone, Copy)]
+pub(super) enum Sort {
+    /// Flips a bit: birth or death.
+    Flip,
+    /// Exchanges a term that is in for one that is out.
+    Swap,
+    /// Moves within the model.
+    Step,
+}
+
 /// A few chains.
 pub(super) struct ChainBatch<'p> {
     pub(super) problem: &'p dyn Problem,
-    settings: &'p RjmcmcSettings,
     /// The number of the first chain.
     pub(super) first: usize,
     pub(super) walkers: Vec<Walker>,
-    pub(super) rows: FreeRows<'p>,
+    mask: Vec<bool>,
     proposals: Vec<Proposal>,
     pub(super) moments: Moments,
     acceptance: Acceptance,
-    pub(super) error: Option<RjmcmcError>,
 }
 
 impl<'p> ChainBatch<'p> {
-    pub(super) fn new(problem: &'p dyn Problem, settings: &'p RjmcmcSettings, chains: Range<usize>) -> Self {
+    pub(super) fn new(problem: &'p dyn Problem, settings: &RjmcmcSettings, chains: Range<usize>) -> Self {
         let space = problem.space();
         let (width, dim) = (space.arities().len(), space.max_dim());
-        let rows = FreeRows::new(problem, chains.len());
+        let natural_len = problem.constraints().map_or(dim, Constraints::natural_len);
         let walker = |chain: usize| Walker {
             stream: Stream::new(settings.seed, Purpose::Jump, 0, chain as u64),
             word: vec![0; width],
@@ -78,23 +86,17 @@ impl<'p> ChainBatch<'p> {
             log_jacobian: 0.0,
             gradient: Vec::with_capacity(dim),
             factor: Vec::new(),
-            kept: Draws { width, stride: rows.natural_len(), ..Draws::default() },
+            kept: Draws { width, stride: natural_len, ..Draws::default() },
         };
         Self {
             first: chains.start,
             proposals: vec![Proposal { kind: Move::None, log_prior: 0.0, log_ratio: 0.0 }; chains.len()],
             walkers: chains.map(walker).collect(),
-            rows,
+            mask: vec![false; dim],
             moments: Moments::new(dim),
             acceptance: Acceptance::default(),
-            error: None,
             problem,
-            settings,
         }
-    }
-
-    pub(super) fn take_error(&mut self) -> Result<(), RjmcmcError> {
-        self.error.take().map_or(Ok(()), Err)
     }
 
     pub(super) fn moments(&self) -> &Moments {
@@ -115,78 +117,66 @@ impl<'p> ChainBatch<'p> {
         self.acceptance = Acceptance::default();
     }
 
-    /// One sweep of every chain; nothing happens after an error.
-    pub(super) fn sweep(&mut self, tuning: &Tuning, learn: bool) {
-        for _ in 0..self.settings.flips {
-            self.make_move(tuning, learn, Self::propose_flip);
-        }
-        for _ in 0..self.settings.swaps {
-            self.make_move(tuning, learn, Self::propose_swap);
-        }
-        for _ in 0..self.settings.steps {
-            self.make_move(tuning, learn, Self::propose_step);
-        }
-        if learn {
-            for walker in &self.walkers {
-                self.moments.add(&walker.active, &walker.free, &walker.gradient);
-            }
+    /// Adds where chains are to what is known about the posterior.
+    pub(super) fn learn(&mut self) {
+        for walker in &self.walkers {
+            self.moments.add(&walker.active, &walker.free, &walker.gradient);
         }
     }
 
-    fn make_move(&mut self, tuning: &Tuning, learn: bool, propose: impl Fn(&mut Self, usize, &Tuning) -> Proposal) {
-        if self.error.is_some() {
-            return;
-        }
+    /// Fills in the proposals of all chains.
+    pub(super) fn propose(&mut self, sort: Sort, tuning: &Tuning, rows: &mut FreeChunk<'_>) {
         for chain in 0..self.walkers.len() {
-            let proposal = propose(self, chain, tuning);
-            self.proposals[chain] = proposal;
+            self.proposals[chain] = match sort {
+                Sort::Flip => self.propose_flip(chain, tuning, rows),
+                Sort::Swap => self.propose_swap(chain, tuning, rows),
+                Sort::Step => self.propose_step(chain, tuning, rows),
+            };
         }
-        if let Err(error) = self.rows.evaluate(&Workers::SINGLE) {
-            self.error = Some(error.into());
-            return;
-        }
-        for chain in 0..self.walkers.len() {
-            self.decide(chain, learn);
-        }
+    }
+
+    /// Accepts or refuses the proposals of all chains, which have been evaluated.
+    pub(super) fn decide(&mut self, rows: &FreeRows<'_>, learn: bool) {
+        (0..self.walkers.len()).for_each(|chain| self.decide_one(chain, rows, learn));
     }
 
     /// Flips a random bit: birth or death.
-    fn propose_flip(&mut self, chain: usize, tuning: &Tuning) -> Proposal {
+    fn propose_flip(&mut self, chain: usize, tuning: &Tuning, rows: &mut FreeChunk<'_>) -> Proposal {
         let walker = &mut self.walkers[chain];
         if walker.word.is_empty() {
-            return self.stay(chain);
+            return self.stay(chain, rows);
         }
         let bit = walker.stream.below(walker.word.len() as u64) as usize;
-        let word = self.rows.row(chain).word;
+        let word = rows.row(chain).word;
         word.copy_from_slice(&walker.word);
         word[bit] ^= 1;
         let kind = if word[bit] == 1 { Move::Birth } else { Move::Death };
-        self.propose_word(chain, kind, tuning)
+        self.propose_word(chain, kind, tuning, rows)
     }
 
     /// Exchanges a random term that is in for a random one that is out. There are as many ways back.
-    fn propose_swap(&mut self, chain: usize, tuning: &Tuning) -> Proposal {
+    fn propose_swap(&mut self, chain: usize, tuning: &Tuning, rows: &mut FreeChunk<'_>) -> Proposal {
         let walker = &mut self.walkers[chain];
         let inside = walker.word.iter().filter(|&&bit| bit == 1).count();
         if inside == 0 || inside == walker.word.len() {
-            return self.stay(chain);
+            return self.stay(chain, rows);
         }
         let mut pick = |symbol: u16, count: usize| {
             let number = walker.stream.below(count as u64) as usize;
             walker.word.iter().enumerate().filter(|(_, bit)| **bit == symbol).map(|(place, _)| place).nth(number)
         };
         let (out, into) = (pick(1, inside), pick(0, walker.word.len() - inside));
-        let word = self.rows.row(chain).word;
+        let word = rows.row(chain).word;
         word.copy_from_slice(&self.walkers[chain].word);
         out.into_iter().chain(into).for_each(|place| word[place] ^= 1);
-        self.propose_word(chain, Move::Swap, tuning)
+        self.propose_word(chain, Move::Swap, tuning, rows)
     }
 
     /// Completes a proposal whose word is in its row: coordinates that stay keep their values, new ones come from the
     /// pseudo-prior.
-    fn propose_word(&mut self, chain: usize, kind: Move, tuning: &Tuning) -> Proposal {
-        self.rows.mark_active(chain);
-        let Self { problem, walkers, rows, .. } = self;
+    fn propose_word(&mut self, chain: usize, kind: Move, tuning: &Tuning, rows: &mut FreeChunk<'_>) -> Proposal {
+        rows.mark_active(chain, &mut self.mask);
+        let Self { problem, walkers, .. } = self;
         let walker = &mut walkers[chain];
         let row = rows.row(chain);
         let forbidden = problem.space().is_constrained() && !problem.space().is_allowed(row.word);
@@ -212,15 +202,15 @@ impl<'p> ChainBatch<'p> {
     }
 
     /// A Gaussian step in the shape of the posterior.
-    fn propose_step(&mut self, chain: usize, tuning: &Tuning) -> Proposal {
+    fn propose_step(&mut self, chain: usize, tuning: &Tuning, rows: &mut FreeChunk<'_>) -> Proposal {
         let walker = &mut self.walkers[chain];
         if walker.active.is_empty() {
-            return self.stay(chain);
+            return self.stay(chain, rows);
         }
         if walker.factor.is_empty() {
             tuning.factor(&walker.active, &mut walker.factor);
         }
-        let row = self.rows.row(chain);
+        let row = rows.row(chain);
         row.word.copy_from_slice(&walker.word);
         row.active.clone_from(&walker.active);
         let free = &mut row.free[..walker.free.len()];
@@ -232,9 +222,9 @@ impl<'p> ChainBatch<'p> {
     }
 
     /// No proposal. Rows are evaluated together, so this one has to be a point of some model all the same.
-    fn stay(&mut self, chain: usize) -> Proposal {
+    fn stay(&self, chain: usize, rows: &mut FreeChunk<'_>) -> Proposal {
         let walker = &self.walkers[chain];
-        let row = self.rows.row(chain);
+        let row = rows.row(chain);
         row.word.copy_from_slice(&walker.word);
         row.active.clone_from(&walker.active);
         row.free[..walker.free.len()].copy_from_slice(&walker.free);
@@ -242,7 +232,7 @@ impl<'p> ChainBatch<'p> {
     }
 
     /// Accepts or refuses (Metropolis, Hastings and Green). What is not a number is refused.
-    fn decide(&mut self, chain: usize, learn: bool) {
+    fn decide_one(&mut self, chain: usize, rows: &FreeRows<'_>, learn: bool) {
         let Proposal { kind, log_prior, log_ratio } = self.proposals[chain];
         let walker = &mut self.walkers[chain];
         let accepted = match kind {
@@ -252,13 +242,14 @@ impl<'p> ChainBatch<'p> {
             Move::Within => &mut self.acceptance.within,
             Move::None => return,
         };
-        let log_target = log_prior + self.rows.log_density(chain);
+        let row = self.first + chain;
+        let log_target = log_prior + rows.log_density(row);
         let gain = log_target - walker.log_target + log_ratio;
         let accept = gain.is_finite() && walker.stream.uniform().ln() < gain;
         accepted.add(accept);
         if accept {
             (walker.log_prior, walker.log_target) = (log_prior, log_target);
-            walker.take(&self.rows, chain, learn);
+            walker.take(rows, row, learn);
         }
     }
 

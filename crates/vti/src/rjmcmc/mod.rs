@@ -48,12 +48,12 @@ use std::ops::ControlFlow;
 pub use outcome::{Acceptance, Accepted, Chains, Inclusion, ModelShare};
 pub use settings::{Pseudo, RjmcmcError, RjmcmcSettings};
 
-use self::batch::ChainBatch;
+use self::batch::{ChainBatch, Sort};
 use self::tuning::{Moments, Tuning};
-use crate::problem::Problem;
+use crate::problem::{FreeRows, Problem};
 use crate::workers::Workers;
 
-/// Chains that share a batch of the problem's density: a fixed number, so that results do not depend on threads.
+/// Chains that propose and decide together: a fixed number, so that results do not depend on threads.
 const CHAINS_PER_BATCH: usize = 4;
 /// Sweeps between one look at the acceptance rate and the next, while steps are adapted.
 const ADAPT_EVERY: usize = 25;
@@ -91,7 +91,9 @@ pub fn rjmcmc(
     let batches = settings.chains.div_ceil(CHAINS_PER_BATCH);
     let chains_of = |batch: usize| batch * CHAINS_PER_BATCH..((batch + 1) * CHAINS_PER_BATCH).min(settings.chains);
     let batches = (0..batches).map(|batch| ChainBatch::new(problem, settings, chains_of(batch))).collect();
-    let mut run = Run { workers, settings, tuning: Tuning::new(problem.space().max_dim(), &settings.pseudo), batches };
+    let tuning = Tuning::new(problem.space().max_dim(), &settings.pseudo);
+    let rows = FreeRows::new(problem, settings.chains);
+    let mut run = Run { workers, settings, tuning, batches, rows };
     run.start()?;
     if run.burn_in(observe)?.is_break() {
         return Err(RjmcmcError::Stopped);
@@ -106,29 +108,25 @@ struct Run<'a> {
     settings: &'a RjmcmcSettings,
     tuning: Tuning,
     batches: Vec<ChainBatch<'a>>,
+    /// Proposals of all chains, evaluated together.
+    rows: FreeRows<'a>,
 }
 
 impl Run<'_> {
-    /// Puts every chain somewhere, and learns from there what a first step should look like.
+    /// Puts every chain somewhere, and learns from there what a first step should look like. One chain after another: each asks
+    /// for one density at a time.
     fn start(&mut self) -> Result<(), RjmcmcError> {
-        let Self { workers, tuning, batches, .. } = self;
-        let shared: &Tuning = tuning;
-        workers.for_each(batches, |_, batch| batch.start(shared));
-        self.collect(true)
+        self.batches.iter_mut().try_for_each(|batch| batch.start(&self.tuning))?;
+        self.learn();
+        Ok(())
     }
 
-    /// Takes what batches learned, or the first error.
-    fn collect(&mut self, learn: bool) -> Result<(), RjmcmcError> {
-        for batch in &mut self.batches {
-            batch.take_error()?;
-        }
-        if learn {
-            let mut moments = Moments::new(self.tuning.dim());
-            self.batches.iter_mut().for_each(|batch| moments.join(batch.moments()));
-            self.tuning.learn(&moments);
-            self.batches.iter_mut().for_each(ChainBatch::forget);
-        }
-        Ok(())
+    /// Takes over what chains learned.
+    fn learn(&mut self) {
+        let mut moments = Moments::new(self.tuning.dim());
+        self.batches.iter_mut().for_each(|batch| moments.join(batch.moments()));
+        self.tuning.learn(&moments);
+        self.batches.iter_mut().for_each(ChainBatch::forget);
     }
 
     fn burn_in(
@@ -144,7 +142,9 @@ impl Run<'_> {
             self.sweep(next - done, true)?;
             block += 1;
             self.tuning.adapt_step(block, self.acceptance().within_since(&before));
-            self.collect(ends.iter().any(|end| (done..next).contains(end)))?;
+            if ends.iter().any(|end| (done..next).contains(end)) {
+                self.learn();
+            }
             done = next;
             if self.report(done, true, observe).is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -172,17 +172,28 @@ impl Run<'_> {
 
     /// Some sweeps of all chains.
     fn sweep(&mut self, count: usize, burning_in: bool) -> Result<(), RjmcmcError> {
-        let Self { workers, settings, tuning, batches } = self;
-        let shared: &Tuning = tuning;
-        workers.for_each(batches, |_, batch| {
-            for sweep in 1..=count {
-                batch.sweep(shared, burning_in);
-                if !burning_in && sweep.is_multiple_of(settings.thin) {
-                    batch.keep();
-                }
+        let RjmcmcSettings { flips, swaps, steps, thin, .. } = *self.settings;
+        for sweep in 1..=count {
+            for (sort, moves) in [(Sort::Flip, flips), (Sort::Swap, swaps), (Sort::Step, steps)] {
+                (0..moves).try_for_each(|_| self.make_move(sort, burning_in))?;
             }
-        });
-        self.collect(false)
+            if burning_in {
+                self.workers.for_each(&mut self.batches, |_, batch| batch.learn());
+            } else if sweep.is_multiple_of(thin) {
+                self.workers.for_each(&mut self.batches, |_, batch| batch.keep());
+            }
+        }
+        Ok(())
+    }
+
+    /// One move of all chains: their proposals are evaluated together, in one call.
+    fn make_move(&mut self, sort: Sort, burning_in: bool) -> Result<(), RjmcmcError> {
+        let Self { workers, tuning, batches, rows, .. } = self;
+        let mut proposing: Vec<_> = batches.iter_mut().zip(rows.chunks_mut(CHAINS_PER_BATCH)).collect();
+        workers.for_each(&mut proposing, |_, (batch, rows)| batch.propose(sort, tuning, rows));
+        rows.evaluate(workers)?;
+        workers.for_each(batches, |_, batch| batch.decide(rows, burning_in));
+        Ok(())
     }
 
     fn acceptance(&self) -> Acceptance {

@@ -22,22 +22,17 @@ const START_WEIGHT: f64 = 10.0;
 
 impl ChainBatch<'_> {
     /// Finds a place for each chain.
-    pub(super) fn start(&mut self, tuning: &Tuning) {
-        let problem = self.problem;
-        let mut one = FreeRows::new(problem, 1);
+    pub(super) fn start(&mut self, tuning: &Tuning) -> Result<(), RjmcmcError> {
+        let mut one = FreeRows::new(self.problem, 1);
         for number in 0..self.walkers.len() {
             let chain = self.first + number;
             let found = (0..MAX_ATTEMPTS)
                 .try_fold(false, |found, _| if found { Ok(true) } else { self.try_start(number, &mut one, tuning) });
-            match found {
-                Ok(true) => {}
-                Ok(false) => self.error = Some(RjmcmcError::NoStart { chain, attempts: MAX_ATTEMPTS }),
-                Err(error) => self.error = Some(error.into()),
-            }
-            if self.error.is_some() {
-                return;
+            if !found? {
+                return Err(RjmcmcError::NoStart { chain, attempts: MAX_ATTEMPTS });
             }
         }
+        Ok(())
     }
 
     /// Draws a model, climbs from a draw of the pseudo-prior, and goes some way from the mode.
