@@ -16,10 +16,15 @@
 //! | [`posterior`] | what was learned: draws, densities, model probabilities |
 //! | [`train`] | learning it |
 //! | [`check`] | how far it can be trusted, and a correction of it |
-//! | [`baseline`] | reversible jump chains to compare with |
+//! | [`rjmcmc`] | reversible jump chains to compare with |
 //!
-//! The mathematics is that of "Variational Transdimensional Inference" (Davies, Mackinlay, Oliveira and Sisson); names
-//! follow its symbols, and comments name the equation or section.
+//! The mathematics is that of
+//!
+//! > Laurence Davies, Dan Mackinlay, Rafael Oliveira and Scott A. Sisson. *Variational Transdimensional Inference*. Preprint,
+//! > arXiv:2506.04749, version 3, 2025.
+//!
+//! which comments call the paper. Names follow its symbols; comments name the equation by its number and its label, or the
+//! section. Words that stand for one concept each are listed in `docs/notation.md`.
 
 pub mod check;
 pub mod device;

@@ -1,4 +1,4 @@
-//! The objective (paper, section "Formulation", Corollary 1): the loss and the bound, once for all who need them.
+//! The objective (paper, section 2, Corollary 2.3): the loss and the bound, once for all who need them.
 //!
 //! ```text
 //! L(ψ, φ) = E_{m ~ q_ψ} E_{z ~ ν} [ log h_φ(z | m) + log q_ψ(m) − log p(m) ],

@@ -1,4 +1,4 @@
-//! `vti rjmcmc`: the baseline, reversible jump chains (paper, appendix "Baseline reversible jump MCMC").
+//! `vti rjmcmc`: the baseline, reversible jump chains (paper, appendix F.3, "Baseline reversible jump MCMC").
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! The paper's robust variable selection (appendix "Robust variable selection example details"): data, problem, reference
+//! The paper's robust variable selection (appendix F, "Robust variable selection example details"): data, problem, reference
 //! and fit.
 
 use std::collections::BTreeMap;

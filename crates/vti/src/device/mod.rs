@@ -98,7 +98,7 @@ pub trait Device: Clone + Send + Sync + 'static {
         output: Output<'_, Self::Matrix>,
     ) -> Result<(), DeviceError>;
     /// The units of a residual network that `part` names: bit for bit what one [`Device::product`] per map gives, which is
-    /// how it is done unless an device knows better.
+    /// how it is done unless a device knows better.
     fn residual(
         &self,
         net: &Residual<'_>,

@@ -42,7 +42,7 @@ impl Default for Spline {
 }
 
 impl Spline {
-    /// The most bins an device's stack holds.
+    /// The most bins a device's stack holds.
     pub const MAX_BINS: usize = 32;
 }
 

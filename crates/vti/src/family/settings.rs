@@ -18,6 +18,7 @@ pub struct FamilySettings {
     /// How a model enters the flow.
     pub context: ContextSettings,
     /// Where flows start from.
+    #[serde(alias = "frame")]
     pub preconditioner: PreconditionerSettings,
     /// One flow for all of θ, or one for each of its blocks.
     pub structure: Structure,

@@ -1,4 +1,4 @@
-//! The residual MADE conditioner (paper, appendix "Autoregressive flow definitions").
+//! The residual MADE conditioner (paper, appendix A.3, "Autoregressive flow definitions").
 //!
 //! ```text
 //! h  = W_in x + b + δ₀(context)

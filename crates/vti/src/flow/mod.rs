@@ -2,7 +2,7 @@
 //!
 //! A flow maps reference variables `z ~ N(0, I)` to the parameters `θ_m` of a model, given the model as context. Rows carry
 //! only their active coordinates, left-aligned by `P_m`; inactive ones take the static point of every transform, that is,
-//! they are not touched at all (Lemma 1), so density and loss never involve them (Proposition 1, Corollary 1).
+//! they are not touched at all (Lemma 2.1), so density and loss never involve them (Proposition 2.2, Corollary 2.3).
 //!
 //! ```
 //! use vti::device::{Cpu, Device};
@@ -169,7 +169,7 @@ impl Flow {
 
     /// Density direction: `z = T_φ⁻¹(θ | m)` with `log |det ∇T|` (of the sampling direction), for the θ in `work`.
     ///
-    /// `log q_φ(θ | m) = log ν(z) − log |det ∇T|` (paper, equation cosmiciaf).
+    /// `log q_φ(θ | m) = log ν(z) − log |det ∇T|` (paper, eq. 4 (cosmiciaf)).
     pub fn inverse<D: Device>(
         &self,
         device: &D,

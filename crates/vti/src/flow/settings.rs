@@ -6,7 +6,7 @@ use crate::device::{Scale, Spline};
 
 /// A flow: layers from the reference variables z to the parameters θ, and what happens to the context first.
 ///
-/// The paper's compositions (appendix "Experimental CoSMIC transform compositions") are lists of layers:
+/// The paper's compositions (appendix A.2, "Experimental CoSMIC transform compositions") are lists of layers:
 ///
 /// ```
 /// use vti::flow::{FlowSettings, LayerSettings};

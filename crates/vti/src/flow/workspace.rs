@@ -255,7 +255,7 @@ impl<D: Device> Workspace<D> {
     }
 
     /// Reads saturated rows `(θ_m, u)`: only active coordinates are written (`P_m⁻¹`), so that a buffer that holds the
-    /// saturated z keeps its inactive coordinates, bit for bit (Lemma 1).
+    /// saturated z keeps its inactive coordinates, bit for bit (Lemma 2.1).
     pub fn read_saturated_theta(
         &self,
         device: &D,

@@ -5,7 +5,7 @@ use crate::random::Stream;
 
 impl Graph {
     /// A uniform order of at most 64 nodes, and a graph in which each node has each one before it as a parent with this
-    /// probability (paper, appendix "Data generating process").
+    /// probability (paper, appendix G.1, "Data generating process").
     pub(crate) fn draw(stream: &mut Stream, nodes: usize, edge_probability: f64) -> (Vec<usize>, Self) {
         let mut order: Vec<usize> = (0..nodes).collect();
         for place in 0..nodes {

@@ -134,7 +134,7 @@ impl<D: Device> Evaluation<D> {
     }
 }
 
-/// `Ĥ_N(ψ')` from draws of q_ψ with whole-word weights in log space (paper, appendix "Monte Carlo estimation of
+/// `Ĥ_N(ψ')` from draws of q_ψ with whole-word weights in log space (paper, appendix E.3, "Monte Carlo estimation of
 /// information").
 fn entropy_by_weights(log_q: &[f64], log_q_new: &[f64]) -> f64 {
     let terms = log_q.iter().zip(log_q_new).map(|(old, new)| -(new - old).exp() * new);
@@ -167,7 +167,7 @@ impl<D: Device> ModelDistribution<D> for Autoregressive<D> {
 
     fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError> {
         if batch.information_limit <= 0.0 {
-            // Nothing will move; only the baseline goes on.
+            // Nothing will move; only the control variate goes on.
             self.descent.control.weights(batch);
             return Ok(ModelUpdate { scale: 0.0 });
         }

@@ -1,4 +1,4 @@
-//! Categorical distribution with a logit per model (paper, section "Categorical and neural probability mass functions").
+//! Categorical distribution with a logit per model (paper, section 3.2, "Categorical and neural probability mass functions").
 
 use super::descent::Descent;
 use super::word_probabilities::WordProbabilities;

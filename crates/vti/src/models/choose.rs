@@ -45,8 +45,8 @@ pub struct LearningSettings {
     /// Its learning rate at the peak; it rises and falls with that of φ.
     pub rate: f64,
     /// The control variate.
-    #[serde(default)]
-    pub baseline: ControlVariateKind,
+    #[serde(default, alias = "baseline")]
+    pub control_variate: ControlVariateKind,
 }
 
 /// Weights that nobody draws must not decay: they are zeros of the gradient, not of the posterior.
@@ -55,9 +55,9 @@ fn without_decay() -> OptimiserSettings {
 }
 
 impl LearningSettings {
-    /// AdamW and a leave-one-out baseline.
+    /// AdamW and the mean loss of the other rows as control variate.
     pub fn new(rate: f64) -> Self {
-        Self { optimiser: without_decay(), rate, baseline: ControlVariateKind::default() }
+        Self { optimiser: without_decay(), rate, control_variate: ControlVariateKind::default() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Control variates of the score-function gradient (paper, appendix "Control variate for score function estimator").
+//! Control variates of the score-function gradient (paper, appendix E.1, "Control variate for score function estimator").
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ impl Default for ControlVariateKind {
     }
 }
 
-/// A baseline and its state.
+/// A control variate and its state.
 ///
 /// ```
 /// use vti::models::{ControlVariateKind, ControlVariate, ScoredBatch};
@@ -60,7 +60,7 @@ pub struct ControlVariate {
 }
 
 impl ControlVariate {
-    /// A baseline that has seen nothing yet.
+    /// One that has seen nothing yet.
     pub fn new(settings: &ControlVariateKind) -> Result<Self, SettingError> {
         if let ControlVariateKind::RunningMean { decay } = *settings {
             SettingError::check("decay", decay, (0.0..1.0).contains(&decay), "at least 0 and below 1")?;

@@ -1,4 +1,4 @@
-//! A gradient step whose effect on the entropy is limited (paper, appendix "Controlling learning rate via the information
+//! A gradient step whose effect on the entropy is limited (paper, appendix E.2, "Controlling learning rate via the information
 //! gain").
 
 use crate::device::{Device, DeviceError, UpdateRecord};
@@ -38,7 +38,7 @@ impl<D: Device> Descent<D> {
             gradient: device.buffer(count)?,
             previous: device.buffer(count)?,
             change: device.buffer(count)?,
-            control: ControlVariate::new(&settings.baseline)?,
+            control: ControlVariate::new(&settings.control_variate)?,
             optimiser: Optimiser::new(device, count, &settings.optimiser)?,
             rate,
             scale: 1.0,
@@ -46,7 +46,7 @@ impl<D: Device> Descent<D> {
     }
 
     /// Follows `self.gradient`, halving the step until `|H(ψ) − H(ψ')| ≤ limit`, where `entropy_of` gives H(ψ'), paper's
-    /// equation apdxhalvestep. The search starts from twice the share accepted last time, not from the whole step: shares
+    /// eq. 48 (apdxhalvestep). The search starts from twice the share accepted last time, not from the whole step: shares
     /// change slowly, so one or two tries do.
     pub(super) fn step(
         &mut self,
@@ -125,7 +125,7 @@ mod tests {
 
     fn descent(device: &Cpu<f64>) -> Descent<Cpu<f64>> {
         let optimiser = OptimiserSettings::Sgd(SgdSettings { clip_norm: None });
-        let settings = LearningSettings { optimiser, rate: 8.0, baseline: ControlVariateKind::default() };
+        let settings = LearningSettings { optimiser, rate: 8.0, control_variate: ControlVariateKind::default() };
         let mut descent = Descent::new(device, &[0.0], &settings).unwrap();
         device.write(&[-1.0], &mut descent.gradient).unwrap();
         descent

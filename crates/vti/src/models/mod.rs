@@ -135,7 +135,7 @@ pub struct BlockLosses<'a> {
 }
 
 impl ScoredBatch<'_> {
-    /// The loss of each kept row, `log h + log q − log p` (paper, section "Estimation via Monte Carlo gradients").
+    /// The loss of each kept row, `log h + log q − log p` (paper, section 3.3, "Estimation via Monte Carlo gradients").
     fn losses(&self) -> impl Iterator<Item = Option<f64>> + '_ {
         let rows = self.log_h.iter().zip(self.log_q).zip(self.log_prior).zip(self.kept);
         rows.map(|(((log_h, log_q), log_prior), &kept)| kept.then(|| objective::loss(*log_h, *log_q, *log_prior)))

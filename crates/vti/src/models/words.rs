@@ -1,4 +1,4 @@
-//! MADE+ over words of symbols (paper, appendix "Neural probability mass function for model indicators").
+//! MADE+ over words of symbols (paper, appendix G.8, "Neural probability mass function for model indicators").
 //!
 //! `q(word) = Π_i q(word_i | word_{<i})`, where variable i has as many outputs as its symbols need: one logit for a bit, one
 //! per symbol for a digit. Sampling evaluates each unit of the network once ([`WordNet::sample`]), with the same bits as a

@@ -13,7 +13,7 @@ use crate::workers::Workers;
 /// Block b owns `width` consecutive coordinates from `b · width` on. Which of them are active, and their density, depend on the
 /// block's *key* only, a part of the model that fits into 64 bits. What is learned about a block under a key serves all models
 /// that share the key. In a graph the blocks are nodes and their keys are sets of parents: given the graph, each node's
-/// parameters have a posterior of their own (paper, appendix mlpdagdescription).
+/// parameters have a posterior of their own (paper, appendix G (mlpdagdescription)).
 ///
 /// ```
 /// use vti::problem::dag::{Dag, DagSettings, NodeData};

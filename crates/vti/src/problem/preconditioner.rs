@@ -7,7 +7,7 @@ use crate::triangular::{cholesky, log_diagonal, multiply_transposed, packed_len,
 ///
 /// A flow whose output is v starts near the posterior, and what it has to learn is of order 1 whatever the units of the
 /// parameters. A preconditioner is a fixed affine layer between the flow and the parameters: it need not be right, q stays a
-/// density with known values, and Lemma 1 holds because inactive coordinates have no part in it.
+/// density with known values, and Lemma 2.1 holds because inactive coordinates have no part in it.
 ///
 /// ```
 /// use vti::problem::Preconditioner;

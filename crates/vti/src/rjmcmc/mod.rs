@@ -1,4 +1,4 @@
-//! What the learned density is compared with: reversible jump Markov chain Monte Carlo (paper, appendix "Baseline reversible
+//! What the learned density is compared with: reversible jump Markov chain Monte Carlo (paper, appendix F.3, "Baseline reversible
 //! jump MCMC for robust variable selection").
 //!
 //! A chain walks through models and parameters at once. On the saturated space every coordinate has a value: the active ones

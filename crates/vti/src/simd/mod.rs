@@ -3,8 +3,10 @@
 //! Element-wise passes are plain loops that the compiler vectorises; only the matrix product is written with explicit
 //! registers, because its speed depends on which values stay in them.
 
+mod aligned;
 mod real;
 
+pub use aligned::AlignedVec;
 pub use real::Real;
 
 /// The instruction sets the kernels are compiled for; the best one present is found once, when a device is made.

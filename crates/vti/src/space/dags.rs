@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::error::{at_most, check_names, default_names};
 use super::{EdgeRules, MAX_DIM, Model, ModelSpace, SpaceError};
 
-/// Directed acyclic graphs over n nodes (appendix "Model identifier for directed acyclic graphs").
+/// Directed acyclic graphs over n nodes (appendix G.7, "Model identifier for directed acyclic graphs").
 ///
 /// A word is an order of the nodes and the edges along it. First come n − 1 Lehmer digits: digit i, counted from 0, has
 /// n − i choices and picks one of the nodes that are left, in ascending order; the last node is forced. Then come
@@ -166,7 +166,7 @@ impl Dags {
         }
     }
 
-    /// The node at each position of a word's order (appendix "Lehmer Code Decoding").
+    /// The node at each position of a word's order (appendix G.6, "Lehmer Code Decoding").
     ///
     /// ```
     /// use vti::space::Dags;

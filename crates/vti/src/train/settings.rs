@@ -105,7 +105,7 @@ impl Default for PlateauSettings {
     }
 }
 
-/// How much the entropy of q(m) may change in a step (paper, section "Information-limiting the optimization"): while φ is
+/// How much the entropy of q(m) may change in a step (paper, section 3.4, "Information-limiting the optimization"): while φ is
 /// still poor, the bound of a model says more about φ than about the model, and a model that q gives up is not trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -123,8 +123,10 @@ pub enum InformationSettings {
     /// become a point in a share of the steps.
     Share {
         /// Share of the steps in which φ warms up while q(m) stays as it is, at least.
+        #[serde(alias = "hold")]
         warm_up: f64,
         /// And at most.
+        #[serde(alias = "most")]
         max_warm_up: f64,
         /// Share of the steps in which a uniform distribution can become a point.
         fall: f64,

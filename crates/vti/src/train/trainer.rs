@@ -19,7 +19,7 @@ use crate::random::Purpose;
 use crate::simd::Real;
 use crate::store;
 
-/// Minimises the loss `L(ψ, φ)` of Corollary 1 (see [`objective`](crate::objective)) by stochastic gradients: reparameterised
+/// Minimises the loss `L(ψ, φ)` of Corollary 2.3 (see [`objective`](crate::objective)) by stochastic gradients: reparameterised
 /// ones for φ, and whatever the distribution over models does for ψ. It owns what it needs and may be sent to another thread.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! The paper's Lemma 1, Proposition 1 and Corollary 1.
+//! The paper's Lemma 2.1, Proposition 2.2 and Corollary 2.3.
 
 use vti::device::{Cpu, Device};
 use vti::flow::Passes;
@@ -9,7 +9,7 @@ use crate::bijection::saturated_jacobian;
 use crate::cases::{Case, Setup};
 use crate::{ROWS, for_all, slow};
 
-/// Lemma 1: auxiliary coordinates come out as they went in, bit for bit.
+/// Lemma 2.1: auxiliary coordinates come out as they went in, bit for bit.
 #[test]
 fn lemma_1_auxiliary_coordinates_are_untouched() {
     fn law<T: Real>(case: &Case, seed: u64)
@@ -32,7 +32,7 @@ fn lemma_1_auxiliary_coordinates_are_untouched() {
     });
 }
 
-/// Proposition 1: `q̃(θ, u) = q(θ) ν(u)`, and nothing about the active block changes when inactive values do.
+/// Proposition 2.2: `q̃(θ, u) = q(θ) ν(u)`, and nothing about the active block changes when inactive values do.
 #[test]
 fn proposition_1_the_density_factorises() {
     for_all(|case, seed| {
@@ -50,7 +50,7 @@ fn proposition_1_the_density_factorises() {
         assert_eq!(setup.left_align(&theta), setup.left_align(&moved_theta), "{}", case.name);
         assert_eq!(log_det, moved_log_det, "{}", case.name);
 
-        // The saturated density by its definition (equation cosmiciaf), with a numeric Jacobian of the saturated map …
+        // The saturated density by its definition (eq. 4 (cosmiciaf)), with a numeric Jacobian of the saturated map …
         let (z_back, back_log_det) = setup.inverse(&setup.batch, &setup.left_align(&theta));
         for row in 0..12 {
             let z = &setup.z[row * d..][..d];
@@ -66,7 +66,7 @@ fn proposition_1_the_density_factorises() {
     });
 }
 
-/// Corollary 1: `ν(z) |det|⁻¹ / (η(θ) ν(u))`, from the obvious saturated flow over all coordinates, equals
+/// Corollary 2.3: `ν(z) |det|⁻¹ / (η(θ) ν(u))`, from the obvious saturated flow over all coordinates, equals
 /// `ν(z_m) |det|⁻¹ / η(θ)`, from the library, which never sees an auxiliary variable.
 #[test]
 fn corollary_1_the_loss_ratio_has_no_auxiliary_variables() {

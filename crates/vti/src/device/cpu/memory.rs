@@ -2,49 +2,18 @@
 
 use super::TILE;
 use crate::device::RowPlan;
-use crate::simd::Real;
-
-/// Numbers that start on a cache line.
-#[derive(Debug)]
-pub struct CpuBuffer<T> {
-    data: Vec<T>,
-    start: usize,
-    len: usize,
-}
-
-impl<T: Real> CpuBuffer<T> {
-    const LINE: usize = 64;
-
-    pub(crate) fn zeros(len: usize) -> Self {
-        let data = vec![T::ZERO; len + Self::LINE / size_of::<T>()];
-        let start = data.as_ptr().align_offset(Self::LINE).min(data.len() - len);
-        Self { data, start, len }
-    }
-}
-
-impl<T> std::ops::Deref for CpuBuffer<T> {
-    type Target = [T];
-    fn deref(&self) -> &[T] {
-        &self.data[self.start..self.start + self.len]
-    }
-}
-
-impl<T> std::ops::DerefMut for CpuBuffer<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.data[self.start..self.start + self.len]
-    }
-}
+use crate::simd::{AlignedVec, Real};
 
 /// Features × rows, tile by tile: element (feature, row) is at `(tile · features + feature) · TILE + row mod TILE`.
 #[derive(Debug)]
 pub struct CpuMatrix<T> {
     pub(super) features: usize,
-    pub(super) data: CpuBuffer<T>,
+    pub(super) data: AlignedVec<T>,
 }
 
 impl<T: Real> CpuMatrix<T> {
     pub(super) fn zeros(features: usize, rows: usize) -> Self {
-        Self { features, data: CpuBuffer::zeros(features * rows.div_ceil(TILE) * TILE) }
+        Self { features, data: AlignedVec::zeros(features * rows.div_ceil(TILE) * TILE) }
     }
 
     /// Length of a tile's slice; 1 for a matrix without features, so that it can still be cut into tiles.

@@ -14,7 +14,6 @@ mod transform;
 mod weights;
 mod words;
 
-pub(crate) use self::memory::CpuBuffer;
 use self::memory::{CpuMatrix, CpuRows};
 use crate::simd::{Instructions, Kernel, Real};
 use crate::workers::{Chunks, ThreadError, Workers};

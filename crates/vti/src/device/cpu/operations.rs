@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::memory::{CpuBuffer, CpuMatrix, CpuRows};
+use super::memory::{CpuMatrix, CpuRows};
 use super::{Cpu, TILE, lookup, optimiser, product, residual, transform, weights, words};
 use crate::device::{
     Activation, AdamWStep, Choice, ContextTable, ContextTableGradient, Device, DeviceError, InputGradient, Linear,
     Output, Part, Placement, Reach, Residual, ResidualUnits, RowPlan, Symbols, Transform, UpdateRecord,
 };
-use crate::simd::Real;
+use crate::simd::{AlignedVec, Real};
 use crate::workers::{Chunks, Workers};
 
 /// One implementation for each precision, rather than one that is generic: the kernels behind it are then compiled with this
@@ -22,7 +22,7 @@ macro_rules! device {
 
             impl Device for Cpu<T> {
                 type Real = T;
-                type Buffer = CpuBuffer<T>;
+                type Buffer = AlignedVec<T>;
                 type Matrix = CpuMatrix<T>;
                 type Rows = CpuRows;
                 type Record = UpdateRecord;
@@ -31,17 +31,17 @@ macro_rules! device {
                     &self.workers
                 }
 
-                fn buffer(&self, len: usize) -> Result<CpuBuffer<T>, DeviceError> {
-                    Ok(CpuBuffer::zeros(len))
+                fn buffer(&self, len: usize) -> Result<AlignedVec<T>, DeviceError> {
+                    Ok(AlignedVec::zeros(len))
                 }
 
-                fn write(&self, from: &[T], to: &mut CpuBuffer<T>) -> Result<(), DeviceError> {
+                fn write(&self, from: &[T], to: &mut AlignedVec<T>) -> Result<(), DeviceError> {
                     DeviceError::check_len("what is copied", from.len(), to.len())?;
                     to.copy_from_slice(from);
                     Ok(())
                 }
 
-                fn read(&self, from: &CpuBuffer<T>, to: &mut [T]) -> Result<(), DeviceError> {
+                fn read(&self, from: &AlignedVec<T>, to: &mut [T]) -> Result<(), DeviceError> {
                     DeviceError::check_len("what is copied", from.len(), to.len())?;
                     to.copy_from_slice(from);
                     Ok(())
@@ -98,7 +98,7 @@ macro_rules! device {
                 fn product(
                     &self,
                     linear: &Linear,
-                    parameters: &CpuBuffer<T>,
+                    parameters: &AlignedVec<T>,
                     rows: &CpuRows,
                     input: &CpuMatrix<T>,
                     units: Range<usize>,
@@ -129,7 +129,7 @@ macro_rules! device {
                 fn residual(
                     &self,
                     net: &Residual<'_>,
-                    parameters: &CpuBuffer<T>,
+                    parameters: &AlignedVec<T>,
                     rows: &CpuRows,
                     part: &Part<'_>,
                     values: ResidualUnits<'_, CpuMatrix<T>>,
@@ -147,7 +147,7 @@ macro_rules! device {
                 fn product_input_gradient(
                     &self,
                     linear: &Linear,
-                    parameters: &CpuBuffer<T>,
+                    parameters: &AlignedVec<T>,
                     rows: &CpuRows,
                     gradient: &CpuMatrix<T>,
                     units: Range<usize>,
@@ -179,7 +179,7 @@ macro_rules! device {
                     input: &CpuMatrix<T>,
                     gradient: &CpuMatrix<T>,
                     scratch: &mut CpuMatrix<T>,
-                    to: &mut CpuBuffer<T>,
+                    to: &mut AlignedVec<T>,
                 ) -> Result<(), DeviceError> {
                     weights::weight_gradient(self, linear, rows, (input, gradient), scratch, to);
                     Ok(())
@@ -376,7 +376,7 @@ macro_rules! device {
 
                 fn broadcast(
                     &self,
-                    parameters: &CpuBuffer<T>,
+                    parameters: &AlignedVec<T>,
                     at: usize,
                     k: usize,
                     rows: &CpuRows,
@@ -398,7 +398,7 @@ macro_rules! device {
                     at: usize,
                     k: usize,
                     rows: &CpuRows,
-                    to: &mut CpuBuffer<T>,
+                    to: &mut AlignedVec<T>,
                 ) -> Result<(), DeviceError> {
                     let sums = &mut to[at..at + k];
                     sums.fill(T::ZERO);
@@ -478,9 +478,9 @@ macro_rules! device {
                 fn combine(
                     &self,
                     factor: f64,
-                    from: &CpuBuffer<T>,
+                    from: &AlignedVec<T>,
                     keep: f64,
-                    to: &mut CpuBuffer<T>,
+                    to: &mut AlignedVec<T>,
                 ) -> Result<(), DeviceError> {
                     DeviceError::check_len("the buffer that is added", from.len(), to.len())?;
                     optimiser::combine(self, factor, from, keep, to);
@@ -500,21 +500,21 @@ macro_rules! device {
                     Ok(())
                 }
 
-                fn norm(&self, buffer: &CpuBuffer<T>, record: &mut UpdateRecord) -> Result<(), DeviceError> {
+                fn norm(&self, buffer: &AlignedVec<T>, record: &mut UpdateRecord) -> Result<(), DeviceError> {
                     record.norm = optimiser::norm(self, buffer);
                     Ok(())
                 }
 
-                fn len(&self, buffer: &CpuBuffer<T>) -> usize {
+                fn len(&self, buffer: &AlignedVec<T>) -> usize {
                     (**buffer).len()
                 }
 
                 fn adamw(
                     &self,
                     step: &AdamWStep,
-                    gradient: &CpuBuffer<T>,
-                    (first, second): (&mut CpuBuffer<T>, &mut CpuBuffer<T>),
-                    parameters: &mut CpuBuffer<T>,
+                    gradient: &AlignedVec<T>,
+                    (first, second): (&mut AlignedVec<T>, &mut AlignedVec<T>),
+                    parameters: &mut AlignedVec<T>,
                     record: &mut UpdateRecord,
                 ) -> Result<(), DeviceError> {
                     let lengths =
@@ -530,8 +530,8 @@ macro_rules! device {
                     &self,
                     rate: f64,
                     clip_norm: f64,
-                    gradient: &CpuBuffer<T>,
-                    parameters: &mut CpuBuffer<T>,
+                    gradient: &AlignedVec<T>,
+                    parameters: &mut AlignedVec<T>,
                     record: &mut UpdateRecord,
                 ) -> Result<(), DeviceError> {
                     DeviceError::check_len("the gradient", gradient.len(), parameters.len())?;

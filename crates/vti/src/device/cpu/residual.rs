@@ -13,17 +13,17 @@
 
 use std::ops::Range;
 
-use super::memory::{CpuBuffer, CpuMatrix, CpuRows};
+use super::memory::{CpuMatrix, CpuRows};
 use super::product::{BLOCK, Finish, FinishForward, Scalars, Vectors, strip};
 use super::{Cpu, TILE};
 use crate::device::{Group, Linear, Part, Residual, ResidualUnits};
-use crate::simd::{Kernel, Real, Vector};
+use crate::simd::{AlignedVec, Kernel, Real, Vector};
 
 /// A part of a group, tile by tile on the caller's thread.
 pub(super) fn part<T: Real>(
     device: &Cpu<T>,
     net: &Residual<'_>,
-    parameters: &CpuBuffer<T>,
+    parameters: &AlignedVec<T>,
     rows: &CpuRows,
     (part, group): (&Part<'_>, &Group),
     values: ResidualUnits<'_, CpuMatrix<T>>,

@@ -1,7 +1,7 @@
 //! The univariate bijections on a tile, coordinate by coordinate, 64 rows at a time.
 //!
 //! Every pass computes all rows of a tile and then blends: rows in which the coordinate is inactive keep their value and
-//! contribute neither log-determinant nor gradient. That is the CoSMIC mask (paper, equation cosmic-rho-m): the static
+//! contribute neither log-determinant nor gradient. That is the CoSMIC mask (paper, eq. 7 (cosmic-rho-m)): the static
 //! point is the identity, so an inactive coordinate is simply not touched.
 
 use std::ops::Range;

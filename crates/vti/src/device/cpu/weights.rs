@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::memory::{CpuBuffer, CpuMatrix, CpuRows};
+use super::memory::{CpuMatrix, CpuRows};
 use super::product::{BLOCK, Finish, Scalars, Vectors, strip};
 use super::{Cpu, TILE};
 use crate::device::Linear;
-use crate::simd::{Kernel, Real, SIDE, Vector};
+use crate::simd::{AlignedVec, Kernel, Real, SIDE, Vector};
 use crate::workers::Chunks;
 
 /// `dW = dy xᵀ` and `db = Σ dy`, shared out by groups of outputs.
@@ -16,7 +16,7 @@ pub(super) fn weight_gradient<T: Real>(
     rows: &CpuRows,
     (input, gradient): (&CpuMatrix<T>, &CpuMatrix<T>),
     scratch: &mut CpuMatrix<T>,
-    to: &mut CpuBuffer<T>,
+    to: &mut AlignedVec<T>,
 ) {
     /// Outputs per task: enough tasks to share out evenly, enough blocks in each to reuse a panel of inputs.
     const GROUP: usize = 24;

@@ -1,7 +1,7 @@
 //! How far graphs, or probabilities of edges, are from a truth: every convention under a name of its own.
 //!
 //! The literature calls several numbers by one name. Here [`Scores`] has a field for each, [`conventions`] says in words what
-//! each means, and [`baselines`] are answers that use no data, without which no number means anything.
+//! each means, and [`trivial_answers`] are answers that use no data, without which no number means anything.
 //!
 //! The diagonal of the matrices never counts, with one exception that says so ([`Scores::auroc_paper`]). A truth may have
 //! cycles; what is compared as equivalence classes then has no value.
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn baselines_have_their_known_expectations() {
+    fn trivial_answers_have_their_known_expectations() {
         let truth = graph(5, &[(0, 1), (1, 2), (3, 2), (2, 4)]);
         let prior = [0.3; 25];
         let rows = trivial_answers(&truth, Some(&prior), 0.6).unwrap();

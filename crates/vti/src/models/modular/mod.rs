@@ -1,7 +1,7 @@
 //! Models whose blocks are scored one by one.
 //!
 //! Where the density is a product over blocks, so is the evidence of a model: `−ℓ(m; φ) = Σ_b s_b(k_b)` with the block's own bound
-//! s_b for its key k_b. The paper's surrogate (section "Estimation via surrogate") then needs a belief for every block and key
+//! s_b for its key k_b. The paper's surrogate (section 3.1, "Estimation via surrogate") then needs a belief for every block and key
 //! only, not for every model, and each of them learns from all models that share it:
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! A Gaussian belief about one number per model, and how observations change it.
 //!
-//! The recursive updates of the paper (equations gp-mean-update and gp-cov-update), with the observations of one model in a
+//! The recursive updates of the paper (eqs 19 and 20 (gp-mean-update, gp-cov-update)), with the observations of one model in a
 //! batch taken together: n observations with noise σ² are one of their mean with noise σ²/n. A full covariance is updated
 //! by a few observations at a time, which is the same thing, as their noises are independent, and needs no inverse larger
 //! than that.

@@ -1,4 +1,4 @@
-//! A surrogate of `−ℓ(m; φ)` and the distribution that follows from it (paper, section "Estimation via surrogate").
+//! A surrogate of `−ℓ(m; φ)` and the distribution that follows from it (paper, section 3.1, "Estimation via surrogate").
 //!
 //! With μ_t and σ_t the mean and standard deviation of the belief about `−ℓ(m; φ_t)` after t batches,
 //!

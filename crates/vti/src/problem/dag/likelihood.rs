@@ -1,4 +1,4 @@
-//! The likelihood of a node of a non-linear structural equation model, and its gradient (paper, equation
+//! The likelihood of a node of a non-linear structural equation model, and its gradient (paper, eq. 50,
 //! apdxmlpdagmapping): `x_j ~ N(W² relu(W¹ x_pa + b¹) + b², σ_j²)`.
 //!
 //! Rows of data are walked in blocks that stay in the nearest cache, with the hidden units of a block but never those of
@@ -13,7 +13,7 @@
 use std::f64::consts::TAU;
 
 use super::layout::Layout;
-use crate::device::cpu::CpuBuffer;
+use crate::simd::AlignedVec;
 use crate::simd::Real;
 use crate::simd::{Instructions, Kernel, Vector};
 
@@ -54,7 +54,7 @@ pub struct MlpLikelihood<T> {
     /// Distance between columns.
     stride: usize,
     /// A column of ones (with biases; else of zeros), and those of the nodes.
-    pub(super) columns: CpuBuffer<T>,
+    pub(super) columns: AlignedVec<T>,
     /// Σ x² of each node.
     pub(super) squares: Vec<f64>,
     /// Hidden units per register block, and how many there are when groups are full.
@@ -71,11 +71,11 @@ pub struct Scratch<T> {
     /// W¹ by inputs, then W²: full groups of hidden units, padded with zeros.
     weights: Vec<T>,
     /// Hidden units × rows of the block; in the backward pass ∂/∂(pre-activation).
-    units: CpuBuffer<T>,
+    units: AlignedVec<T>,
     /// Mean less observation, for the rows of the block.
-    errors: CpuBuffer<T>,
+    errors: AlignedVec<T>,
     /// Lane-wise sums, and over lanes: inputs × hidden units, hidden units, error², error.
-    lanes: CpuBuffer<T>,
+    lanes: AlignedVec<T>,
     sums: Vec<f64>,
 }
 
@@ -85,7 +85,7 @@ impl<T: Real> MlpLikelihood<T> {
         let hidden = hidden.max(1);
         let rows = columns.first().map_or(0, Vec::len);
         let stride = rows.next_multiple_of(FILL);
-        let mut data = CpuBuffer::zeros((columns.len() + 1) * stride);
+        let mut data = AlignedVec::zeros((columns.len() + 1) * stride);
         if bias {
             data[..rows].fill(T::ONE);
         }
@@ -151,9 +151,9 @@ impl<T: Real> MlpLikelihood<T> {
         Scratch {
             inputs: Vec::with_capacity(inputs),
             weights: vec![T::ZERO; (inputs + 1) * self.full],
-            units: CpuBuffer::zeros(self.full * block),
-            errors: CpuBuffer::zeros(block),
-            lanes: CpuBuffer::zeros(sums * MOST_LANES),
+            units: AlignedVec::zeros(self.full * block),
+            errors: AlignedVec::zeros(block),
+            lanes: AlignedVec::zeros(sums * MOST_LANES),
             sums: vec![0.0; sums],
         }
     }

@@ -16,7 +16,7 @@
 use std::f64::consts::TAU;
 
 use super::likelihood::{MOST_LANES, MlpLikelihood, PANEL};
-use crate::device::cpu::CpuBuffer;
+use crate::simd::AlignedVec;
 use crate::simd::Real;
 use crate::simd::{Kernel, Vector};
 
@@ -36,11 +36,11 @@ pub struct Moments<T> {
     /// By inputs: means, then variances of W¹; then w and w² + t of the output.
     weights: Vec<T>,
     /// Three numbers of each hidden unit × rows of the block: m, v, – then E₁, Φ, φ/s – then ∂/∂m, ∂/∂v, –.
-    units: CpuBuffer<T>,
+    units: AlignedVec<T>,
     /// Expected mean less observation, for the rows of the block.
-    errors: CpuBuffer<T>,
+    errors: AlignedVec<T>,
     /// Lane-wise sums, and over lanes.
-    lanes: CpuBuffer<T>,
+    lanes: AlignedVec<T>,
     sums: Vec<f64>,
 }
 
@@ -64,9 +64,9 @@ impl<'a, T: Real> MeanField<'a, T> {
         Moments {
             inputs: Vec::with_capacity(inputs),
             weights: vec![T::ZERO; 2 * (inputs + 1) * full],
-            units: CpuBuffer::zeros(3 * full * block),
-            errors: CpuBuffer::zeros(block),
-            lanes: CpuBuffer::zeros(sums * MOST_LANES),
+            units: AlignedVec::zeros(3 * full * block),
+            errors: AlignedVec::zeros(block),
+            lanes: AlignedVec::zeros(sums * MOST_LANES),
             sums: vec![0.0; sums],
         }
     }

@@ -1,4 +1,4 @@
-//! Causal graphs: which variable depends on which others, and how (paper, section "Bayesian structure learning via
+//! Causal graphs: which variable depends on which others, and how (paper, section 5.2, "Bayesian structure learning via
 //! non-linear directed acyclic graph discovery").
 //!
 //! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
@@ -46,7 +46,7 @@ pub struct NodeData {
 pub enum Sem {
     /// A weighted sum of them.
     Linear {},
-    /// One hidden layer of rectified linear units (paper, eq. apdxmlpdagmapping).
+    /// One hidden layer of rectified linear units (paper, eq. 50 (apdxmlpdagmapping)).
     Mlp {
         /// H, the number of hidden units.
         #[serde(default = "default_hidden")]

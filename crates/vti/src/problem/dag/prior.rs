@@ -1,4 +1,4 @@
-//! Priors of graphs (paper, appendix "Model identifier for directed acyclic graphs").
+//! Priors of graphs (paper, appendix G.7, "Model identifier for directed acyclic graphs").
 //!
 //! With w = e^{−γ}, an order and edges along it, (P, U), have
 //!

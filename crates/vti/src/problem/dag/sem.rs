@@ -10,7 +10,7 @@ use crate::optimise::SettingError;
 use crate::problem::{Blocks, Constraint, Constraints, DensityError, Problem};
 use crate::space::{Dags, ModelSpace, NodeParameters, SpaceError};
 
-/// Structural equations over all graphs of some nodes (paper, appendix mlpdagdescription).
+/// Structural equations over all graphs of some nodes (paper, appendix G (mlpdagdescription)).
 ///
 /// Given the graph, each node has a density of its own, given its parents:
 ///

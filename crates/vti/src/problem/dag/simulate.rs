@@ -1,4 +1,4 @@
-//! Tables made to order: the paper's data-generating process for causal graphs (appendix "Data generating process").
+//! Tables made to order: the paper's data-generating process for causal graphs (appendix G.1, "Data generating process").
 //!
 //! ```
 //! use vti::problem::dag::simulate::{SimulationSettings, simulate};
@@ -90,7 +90,7 @@ fn check(settings: &SimulationSettings) -> Result<(), SettingError> {
     SettingError::check("noise", noise, noise > 0.0 && noise.is_finite(), "positive")
 }
 
-/// The mean of a node given its parents (paper, eq. apdxmlpdagmapping).
+/// The mean of a node given its parents (paper, eq. 50 (apdxmlpdagmapping)).
 enum Equation {
     /// A node without parents.
     Zero,

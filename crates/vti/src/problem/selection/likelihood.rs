@@ -16,7 +16,7 @@ pub enum Likelihood {
         #[serde(default)]
         sigma: Option<f64>,
     },
-    /// The paper's mixture of two normal errors with one mean (equation robustvs-likelihood).
+    /// The paper's mixture of two normal errors with one mean (eq. 15 (robustvs-likelihood)).
     Robust {
         /// Probability α of an outlier.
         alpha: f64,

@@ -1,4 +1,4 @@
-//! Variable selection: which covariates matter for a response (paper, section "Bayesian misspecified robust variable
+//! Variable selection: which covariates matter for a response (paper, section 5.1, "Bayesian misspecified robust variable
 //! selection").
 
 mod data;

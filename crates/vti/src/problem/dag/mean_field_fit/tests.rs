@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use super::*;
 use crate::problem::dag::MlpLikelihood;
 
-/// Three causes and their effect by the paper's process (appendix "Data generating process"): a hidden layer whose weights
+/// Three causes and their effect by the paper's process (appendix G.1, "Data generating process"): a hidden layer whose weights
 /// are uniform on ±[0.3, 0.7], noise of standard deviation 1. Node 3 depends on nodes 0 and 1, not on 2.
 fn simulate(rows: usize, hidden: usize) -> Vec<Vec<f64>> {
     let mut stream = Stream::new(11, Purpose::Simulate, 0, 0);
