@@ -4,7 +4,29 @@
 //! never depends on how many there are: tasks are cut by sizes alone, and each writes to a place of its own.
 
 mod parts;
+mod region;
 mod team;
+
+/// What a region is made of; a model checker puts its own in place of these.
+mod sync {
+    pub(super) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    /// A cell without any guard.
+    #[derive(Debug, Default)]
+    pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        /// Calls `look` with a pointer to read from.
+        pub(super) fn with<R>(&self, look: impl FnOnce(*const T) -> R) -> R {
+            look(self.0.get())
+        }
+
+        /// Calls `change` with a pointer to write to.
+        pub(super) fn with_mut<R>(&self, change: impl FnOnce(*mut T) -> R) -> R {
+            change(self.0.get())
+        }
+    }
+}
 
 use std::sync::{Arc, Mutex, PoisonError};
 

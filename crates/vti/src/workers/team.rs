@@ -5,12 +5,12 @@
 //! Here idle threads keep looking for work for a fraction of a millisecond before they sleep, tasks are handed out by one
 //! atomic counter, and nothing allocates. Regions may be nested: whoever is idle helps wherever tasks are left.
 
-use std::cell::UnsafeCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use super::region::Region;
 
 /// How long an idle thread looks for work before it sleeps.
 pub(super) const PATIENCE: Duration = Duration::from_micros(300);
@@ -33,31 +33,6 @@ struct Shared {
     lock: Mutex<()>,
     wake: Condvar,
 }
-
-/// Tasks `0..count` of one call.
-#[derive(Debug, Default)]
-struct Region {
-    taken: AtomicBool,
-    open: AtomicBool,
-    /// Helpers inside: the caller does not return before they have left.
-    helpers: AtomicUsize,
-    next: AtomicUsize,
-    count: AtomicUsize,
-    panicked: AtomicBool,
-    work: UnsafeCell<Option<Work>>,
-}
-
-/// A borrowed closure whose lifetime is kept by protocol: see `Region`.
-type Work = *const (dyn Fn(usize) + Sync);
-
-// SAFETY: `work` is written only by the thread that has `taken` the region, while it is not `open` and no helper is inside;
-// it is read only by helpers that have counted themselves in and then found the region open. All of these are sequentially
-// consistent, so reading and writing never overlap, and the closure outlives all helpers because the caller waits for them.
-#[allow(unsafe_code)]
-unsafe impl Sync for Region {}
-// SAFETY: as above; the pointer is only followed under that protocol.
-#[allow(unsafe_code)]
-unsafe impl Send for Region {}
 
 impl Team {
     /// A team of `threads` threads, the caller's included.
@@ -87,21 +62,12 @@ impl Team {
     /// Calls `work` once for every index below `count`, from several threads, and returns when all calls have.
     #[allow(unsafe_code)]
     pub(super) fn run(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
-        let free = |region: &&Region| !region.taken.swap(true, Ordering::SeqCst);
-        let Some(region) = self.shared.regions.iter().find(free) else {
+        let Some(region) = self.shared.regions.iter().find(|region| region.claim()) else {
             (0..count).for_each(work);
             return;
         };
-        // SAFETY: the region is ours and closed (see `Region`). The lifetime is erased; `Closing` keeps it.
-        unsafe {
-            let work = std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Work>(std::ptr::from_ref(work));
-            *region.work.get() = Some(work);
-        }
-        region.next.store(0, Ordering::SeqCst);
-        region.count.store(count, Ordering::SeqCst);
-        region.panicked.store(false, Ordering::SeqCst);
-        region.open.store(true, Ordering::SeqCst);
-        // On every way out, unwinding included.
+        // SAFETY: the region was claimed just now, and `closing` closes it on every way out, unwinding included.
+        unsafe { region.open(count, work) };
         let closing = Closing { region, shared: &self.shared };
         self.shared.opened.fetch_add(1, Ordering::SeqCst);
         if self.shared.sleeping.load(Ordering::SeqCst) > 0 {
@@ -137,56 +103,17 @@ struct Closing<'a> {
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        let region = self.region;
-        region.open.store(false, Ordering::SeqCst);
         let mut looks = 0u32;
-        while region.helpers.load(Ordering::SeqCst) > 0 {
-            if !std::thread::panicking() && self.shared.regions.iter().any(Region::help) {
-                continue;
+        let panicked = self.region.close(|| {
+            if std::thread::panicking() || !self.shared.regions.iter().any(Region::help) {
+                looks += 1;
+                // Give way where there are more threads than cores.
+                if looks.is_multiple_of(1024) { std::thread::yield_now() } else { std::hint::spin_loop() }
             }
-            looks += 1;
-            // Give way where there are more threads than cores.
-            if looks.is_multiple_of(1024) { std::thread::yield_now() } else { std::hint::spin_loop() }
-        }
-        let panicked = region.panicked.load(Ordering::SeqCst);
-        region.taken.store(false, Ordering::SeqCst);
+        });
         if panicked && !std::thread::panicking() {
             panic!("a task panicked on another thread");
         }
-    }
-}
-
-impl Region {
-    /// The next task nobody has.
-    fn take(&self) -> Option<usize> {
-        let index = self.next.fetch_add(1, Ordering::SeqCst);
-        (index < self.count.load(Ordering::SeqCst)).then_some(index)
-    }
-
-    /// Does tasks while there are any; whether there were.
-    #[allow(unsafe_code)]
-    fn help(&self) -> bool {
-        // A look without writing first: most regions are closed most of the time.
-        if !self.open.load(Ordering::Relaxed) || self.next.load(Ordering::Relaxed) >= self.count.load(Ordering::Relaxed)
-        {
-            return false;
-        }
-        self.helpers.fetch_add(1, Ordering::SeqCst);
-        let mut helped = false;
-        if self.open.load(Ordering::SeqCst) {
-            // SAFETY: we are counted in and the region is open, so its caller waits for us before the closure ends.
-            let work = unsafe { (*self.work.get()).map(|work| &*work) };
-            while let (Some(work), Some(index)) = (work, self.take()) {
-                helped = true;
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work(index))) {
-                    self.panicked.store(true, Ordering::SeqCst);
-                    // A payload that panics when dropped would keep us from leaving the region.
-                    std::mem::forget(payload);
-                }
-            }
-        }
-        self.helpers.fetch_sub(1, Ordering::SeqCst);
-        helped
     }
 }
 
@@ -221,6 +148,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
 
     #[test]
