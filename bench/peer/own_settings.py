@@ -6,8 +6,8 @@
 DATA holds pairs of `NAME.csv` and `NAME-truth.csv` as `vti simulate dag --out --truth-out` writes them.
 `run` has DAGMA fit every λ of every data set in a process of its own, and DiBS meanwhile every data
 set on what JAX finds; an answer is a line of FILE as soon as it is there, and is not asked for again.
-`score` prints the paper's four scores as means over data sets, by the conventions of `vti paper
-figure3`: DAGMA's λ is chosen by an oracle for each data set.
+`score` prints the paper's four scores as means over data sets, by the conventions of `cargo xtask
+paper figure3`: DAGMA's λ is chosen by an oracle for each data set.
 """
 
 from __future__ import annotations

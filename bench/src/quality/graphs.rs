@@ -12,7 +12,7 @@ use vti::graph::metrics::{Better, Convention, Scores, conventions};
 use vti::problem::dag::simulate::{Simulated, SimulationSettings, simulate};
 use vti::problem::dag::{Dag, DagSettings, GraphPrior, LinearEvidence, Noise, Sem, enumerate};
 use vti::train::{Silent, TrainSettings, Trainer};
-use vti_peers::{DagmaSettings, DibsSettings, FEW_LAMBDAS, Peers};
+use vti_paper::peers::{DagmaSettings, DibsSettings, FEW_LAMBDAS, Peers};
 
 use super::{Figures, peak_memory};
 use crate::Options;
@@ -207,7 +207,7 @@ fn ask(python: &Path, options: &Options, made: &[Simulated]) -> Result<(Found, F
     let (dagma_settings, dibs_settings) = peer_settings();
     let (mut dagma, mut dibs) = (Found::default(), Found::default());
     for (Simulated { table, truth }, seed) in made.iter().zip(1..) {
-        let rows = table.columns.first().map_or(0, Vec::len);
+        let rows = table.rows();
         let found = peers.dagma(table, rows, seed, &dagma_settings)?;
         let path = found.path.into_iter().map(|point| Scores::of_samples(truth, &[(point.graph, 1.0)]));
         dagma.add(path.collect::<Result<_, _>>()?, found.cost.seconds);

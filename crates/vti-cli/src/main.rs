@@ -10,7 +10,6 @@ mod estimate;
 mod failure;
 mod graphs;
 mod output;
-mod paper;
 mod parts;
 mod print;
 mod progress;
@@ -72,8 +71,6 @@ enum Command {
     Rjmcmc(commands::rjmcmc::RjmcmcArgs),
     /// Make a table whose answer is known
     Simulate(simulate::SimulateArgs),
-    /// Redo the paper's experiments
-    Paper(paper::PaperArgs),
     /// Print an example of a configuration file
     Init(commands::init::InitArgs),
     /// List what can compute
@@ -121,7 +118,6 @@ fn run(command: Command) -> Result<Ending> {
         Command::Enumerate(args) => commands::enumerate::run(args),
         Command::Rjmcmc(args) => commands::rjmcmc::run(args),
         Command::Simulate(args) => simulate::run(&args, &print::talk).map(|()| Ending::Done),
-        Command::Paper(args) => paper::run(&args, &print::talk).map(|()| Ending::Done),
         Command::Init(args) => commands::init::run(&args),
         Command::Devices => commands::devices(),
         Command::Completions { shell } => {

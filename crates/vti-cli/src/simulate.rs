@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
 use vti::problem::dag::Sem;
 use vti::problem::dag::simulate::{SimulationSettings, simulate};
 use vti::problem::selection::Table;
@@ -34,26 +33,14 @@ enum Kind {
 }
 
 /// How far data are from what the robust likelihood assumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Level {
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Level {
     /// Noise and coefficients are those of the likelihood
     None,
     /// Other noise, and other coefficients in the second half of the rows
     Mid,
     /// The same, stronger, and irrelevant covariates follow relevant ones a little
     High,
-}
-
-impl Level {
-    /// As it is written in tables and file names.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Mid => "mid",
-            Self::High => "high",
-        }
-    }
 }
 
 impl From<Level> for Misspecification {

@@ -1,15 +1,15 @@
 //! Variational transdimensional inference: one density `q(m) q(θ_m | m)` over models of different dimension.
 //!
-//! Data flows one way; modules import only from earlier ones:
+//! Data flows one way; modules import only from earlier ones, in the order of rows and within each (`cargo xtask check`):
 //!
 //! | module | what |
 //! |---|---|
-//! | [`simd`], [`workers`], [`random`], [`stats`] | vector kernels, the host's threads, random streams, diagnostics of weights and chains |
+//! | [`simd`], `triangular`, [`workers`], [`random`], [`stats`] | vector kernels, small matrices, the host's threads, random streams, diagnostics of weights and chains |
 //! | [`device`] | buffers and network operations |
 //! | [`state`], [`store`] | what must be kept, and how |
+//! | [`objective`], [`optimise`] | the loss and the bound; optimisers and schedules |
 //! | [`graph`] | directed graphs: orders, equivalence classes, distances |
 //! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
-//! | [`objective`], [`optimise`] | the loss and the bound; optimisers and schedules |
 //! | [`flow`] | `q_φ(θ_m ∣ m)`: CoSMIC flows |
 //! | [`models`] | `q_ψ(m)`: distributions over models |
 //! | [`family`] | both together |

@@ -1,11 +1,11 @@
 //! Options of `vti dag`.
 
 use clap::{Args, ValueEnum};
-use vti::problem::dag::{GraphPrior, Noise, Sem};
+use vti::problem::dag::{GraphPrior, Noise, Scaling, Sem};
 
 use super::{RunArgs, replace, replace_list};
 use crate::config::{Config, DagConfig, ProblemConfig, SourceConfig};
-use crate::data::{ALL, Scale};
+use crate::data::ALL;
 use crate::failure::Usage;
 
 /// `vti dag`.
@@ -42,6 +42,19 @@ pub(crate) enum PriorName {
     Orders,
     /// Graphs
     Graphs,
+}
+
+/// How columns are brought to a common scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScaleName {
+    /// As they were measured
+    None,
+    /// Each column less its mean
+    Centre,
+    /// Each column less its mean, divided by its standard deviation
+    Columns,
+    /// Each column less its mean, all divided by one standard deviation
+    Table,
 }
 
 /// A table, and what is assumed about its causes and effects.
@@ -94,7 +107,7 @@ pub(crate) struct GraphArgs {
     log: Vec<String>,
     /// How columns are brought to a common scale [default: columns if the noise is unknown, none otherwise]
     #[arg(long, value_enum)]
-    scale: Option<Scale>,
+    scale: Option<ScaleName>,
     /// A graph to compare with: a CSV file of edges under the header from,to
     #[arg(long, value_name = "GRAPH.csv")]
     truth: Option<String>,
@@ -155,6 +168,12 @@ impl GraphArgs {
         replace_list(&mut source.include, include);
         replace_list(&mut source.exclude, exclude);
         replace_list(&mut asked.log, log);
+        let scale = scale.map(|scale| match scale {
+            ScaleName::None => Scaling::None,
+            ScaleName::Centre => Scaling::Centre,
+            ScaleName::Columns => Scaling::Columns,
+            ScaleName::Table => Scaling::Table,
+        });
         asked.scale = scale.or(asked.scale);
         asked.truth = truth.or(asked.truth.take());
         Ok(())

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use vti::family::FamilySettings;
-use vti::problem::dag::{DagSettings, GraphPrior, Noise, Sem};
+use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Sem};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
 use vti::train::TrainSettings;
 
-use crate::data::{Choice, Scale};
+use crate::data::Choice;
 
 /// Where the numbers come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -160,7 +160,7 @@ pub(crate) struct DagConfig {
     pub(crate) log: Vec<String>,
     /// By the noise where it is not said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) scale: Option<Scale>,
+    pub(crate) scale: Option<Scaling>,
     /// A file with the graph to compare with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truth: Option<String>,
@@ -188,10 +188,10 @@ impl Default for DagConfig {
 
 impl DagConfig {
     /// Noise that is known is known in the units of the data.
-    pub(crate) fn scale(&self) -> Scale {
+    pub(crate) fn scale(&self) -> Scaling {
         self.scale.unwrap_or(match self.noise {
-            Noise::Unknown {} => Scale::Columns,
-            Noise::Known { .. } => Scale::None,
+            Noise::Unknown {} => Scaling::Columns,
+            Noise::Known { .. } => Scaling::None,
         })
     }
 }

@@ -12,7 +12,7 @@ use vti::problem::selection::{CoefficientPrior, Likelihood, SelectionError, Sele
 
 pub(crate) use edges::{Edges, EdgesError, read as read_edges};
 pub(crate) use error::DataError;
-pub(crate) use nodes::{ALL, NodeChoice, Nodes, Scale};
+pub(crate) use nodes::{ALL, NodeChoice, Nodes};
 pub(crate) use raw::{BUILTIN_PREFIX, Cell, Raw, Source};
 pub(crate) use schema::{Choice, Schema};
 

@@ -7,7 +7,7 @@ mod dag_inputs;
 mod durability;
 mod help;
 mod inputs;
-mod paper;
 mod python;
 mod results;
+mod simulate;
 mod support;

@@ -1,6 +1,6 @@
 //! Axes: what they are called, how values lie on them, which ticks they show.
 
-use super::draw::SMALL;
+use super::draw::SMALL_FONT;
 use super::layer::Layer;
 use super::scale::{Scale, Span};
 use super::svg::{fit, text_width};
@@ -116,7 +116,7 @@ pub(crate) struct Laid {
 
 impl Laid {
     pub(crate) fn widest(&self) -> f64 {
-        self.ticks.iter().map(|(_, label)| text_width(label, SMALL)).fold(0.0, f64::max)
+        self.ticks.iter().map(|(_, label)| text_width(label, SMALL_FONT)).fold(0.0, f64::max)
     }
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn lay(axis: &Axis, span: &Span, pixels: f64, level: bool, overhang: 
         Ticks::Numbers => {
             let mut ticks = numbers(span, pixels, level);
             for (at, label) in &mut ticks {
-                let half = 0.5 * if level { text_width(label, SMALL) } else { SMALL };
+                let half = 0.5 * if level { text_width(label, SMALL_FONT) } else { SMALL_FONT };
                 let place = span.share(*at).unwrap_or(0.0) * pixels;
                 if place.min(pixels - place) < half - overhang {
                     label.clear();
@@ -140,7 +140,7 @@ pub(crate) fn lay(axis: &Axis, span: &Span, pixels: f64, level: bool, overhang: 
         }
         Ticks::Names(names) => {
             let all = names.iter().enumerate();
-            let ticks: Vec<_> = all.map(|(i, name)| (i as f64, fit(name, SMALL, LONGEST_NAME))).collect();
+            let ticks: Vec<_> = all.map(|(i, name)| (i as f64, fit(name, SMALL_FONT, LONGEST_NAME))).collect();
             turned = level && room_needed(&ticks) > pixels;
             ticks
         }
@@ -149,7 +149,7 @@ pub(crate) fn lay(axis: &Axis, span: &Span, pixels: f64, level: bool, overhang: 
 }
 
 fn room_needed(ticks: &[(f64, String)]) -> f64 {
-    ticks.iter().map(|(_, label)| text_width(label, SMALL) + 9.0).sum()
+    ticks.iter().map(|(_, label)| text_width(label, SMALL_FONT) + 9.0).sum()
 }
 
 /// As many round numbers as fit without crowding.

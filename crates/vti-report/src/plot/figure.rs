@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Laid, lay, spans};
 use super::colour::{Colour, Theme};
-use super::draw::{Frame, SMALL, Sign, draw, sign};
+use super::draw::{Frame, SMALL_FONT, Sign, draw, sign};
 use super::layer::Layer;
 use super::svg::{Path, Px, Svg, TextStyle, fit, text_width};
 use crate::markup::escape;
@@ -221,8 +221,8 @@ impl<'a> Prepared<'a> {
     fn tick_height(&self) -> f64 {
         match &self.x.1 {
             _ if !self.panel.x.is_labelled() => 0.0,
-            laid if laid.turned => laid.widest() * SLOPE.to_radians().sin() + SMALL + 6.0,
-            _ => SMALL + 7.0,
+            laid if laid.turned => laid.widest() * SLOPE.to_radians().sin() + SMALL_FONT + 6.0,
+            _ => SMALL_FONT + 7.0,
         }
     }
 
@@ -275,19 +275,23 @@ impl<'a> Prepared<'a> {
         for (value, label) in &self.x.1.ticks {
             let Some(x) = frame.x_at(*value) else { continue };
             grid.line((x, frame.top), (x, bottom));
-            let style = text_style(SMALL, "middle", false, &muted);
+            let style = text_style(SMALL_FONT, "middle", false, &muted);
             if self.x.1.turned {
-                let at = (x + 3.0, bottom + SMALL + 2.0);
+                let at = (x + 3.0, bottom + SMALL_FONT + 2.0);
                 svg.text(at, label, TextStyle { turn: -SLOPE, anchor: "end", ..style });
             } else if !label.is_empty() {
-                svg.text((x, bottom + SMALL + 4.0), label, style);
+                svg.text((x, bottom + SMALL_FONT + 4.0), label, style);
             }
         }
         for (value, label) in &self.y.1.ticks {
             let Some(y) = frame.y_at(*value) else { continue };
             grid.line((frame.left, y), (right, y));
             if !label.is_empty() {
-                svg.text((frame.left - 5.0, y + 0.36 * SMALL), label, text_style(SMALL, "end", false, &muted));
+                svg.text(
+                    (frame.left - 5.0, y + 0.36 * SMALL_FONT),
+                    label,
+                    text_style(SMALL_FONT, "end", false, &muted),
+                );
             }
         }
         if self.panel.border == Border::Grid {

@@ -280,3 +280,14 @@ impl<T: Real> Kernel<T> for Reverse<'_, T> {
         }
     }
 }
+
+/// The sums over coordinates and rows of `k` numbers for each coordinate.
+pub(super) fn broadcast_gradient<T: Real>(from: &CpuMatrix<T>, rows: &CpuRows, k: usize, sums: &mut [T]) {
+    sums.fill(T::ZERO);
+    for tile in 0..rows.tiles() {
+        let features = rows.tile_dim(tile) as usize * k;
+        for (feature, row) in from.tile(tile).chunks_exact(TILE).take(features).enumerate() {
+            sums[feature % k] += row.iter().copied().sum::<T>();
+        }
+    }
+}

@@ -19,11 +19,14 @@ macro_rules! device {
             use super::*;
 
             type T = $real;
+            type Buffer = AlignedVec<T>;
+            type Matrix = CpuMatrix<T>;
+            type Done = Result<(), DeviceError>;
 
             impl Device for Cpu<T> {
                 type Real = T;
-                type Buffer = AlignedVec<T>;
-                type Matrix = CpuMatrix<T>;
+                type Buffer = Buffer;
+                type Matrix = Matrix;
                 type Rows = CpuRows;
                 type Record = UpdateRecord;
 
@@ -31,23 +34,23 @@ macro_rules! device {
                     &self.workers
                 }
 
-                fn buffer(&self, len: usize) -> Result<AlignedVec<T>, DeviceError> {
+                fn buffer(&self, len: usize) -> Result<Buffer, DeviceError> {
                     Ok(AlignedVec::zeros(len))
                 }
 
-                fn write(&self, from: &[T], to: &mut AlignedVec<T>) -> Result<(), DeviceError> {
+                fn write(&self, from: &[T], to: &mut Buffer) -> Done {
                     DeviceError::check_len("what is copied", from.len(), to.len())?;
                     to.copy_from_slice(from);
                     Ok(())
                 }
 
-                fn read(&self, from: &AlignedVec<T>, to: &mut [T]) -> Result<(), DeviceError> {
+                fn read(&self, from: &Buffer, to: &mut [T]) -> Done {
                     DeviceError::check_len("what is copied", from.len(), to.len())?;
                     to.copy_from_slice(from);
                     Ok(())
                 }
 
-                fn matrix(&self, features: usize, rows: usize) -> Result<CpuMatrix<T>, DeviceError> {
+                fn matrix(&self, features: usize, rows: usize) -> Result<Matrix, DeviceError> {
                     Ok(CpuMatrix::zeros(features, rows))
                 }
 
@@ -55,41 +58,29 @@ macro_rules! device {
                     Ok(CpuRows::new(capacity, max_dim))
                 }
 
-                fn set_rows(&self, rows: &mut CpuRows, plan: RowPlan<'_>) -> Result<(), DeviceError> {
+                fn set_rows(&self, rows: &mut CpuRows, plan: RowPlan<'_>) -> Done {
                     rows.set(plan);
                     Ok(())
                 }
 
-                fn import(
-                    &self,
-                    rows: &CpuRows,
-                    from: &[T],
-                    at: Placement<'_>,
-                    to: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                fn import(&self, rows: &CpuRows, from: &[T], at: Placement<'_>, to: &mut Matrix) -> Done {
                     self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| {
                         lookup::import(rows, tile, from, at, to)
                     });
                     Ok(())
                 }
 
-                fn export(
-                    &self,
-                    rows: &CpuRows,
-                    from: &CpuMatrix<T>,
-                    at: Placement<'_>,
-                    to: &mut [T],
-                ) -> Result<(), DeviceError> {
+                fn export(&self, rows: &CpuRows, from: &Matrix, at: Placement<'_>, to: &mut [T]) -> Done {
                     lookup::export(rows, from, at, to);
                     Ok(())
                 }
 
-                fn clear(&self, matrix: &mut CpuMatrix<T>) -> Result<(), DeviceError> {
+                fn clear(&self, matrix: &mut Matrix) -> Done {
                     matrix.data.fill(T::ZERO);
                     Ok(())
                 }
 
-                fn copy(&self, rows: &CpuRows, from: &CpuMatrix<T>, to: &mut CpuMatrix<T>) -> Result<(), DeviceError> {
+                fn copy(&self, rows: &CpuRows, from: &Matrix, to: &mut Matrix) -> Done {
                     let len = rows.tiles() * from.features * TILE;
                     to.data[..len].copy_from_slice(&from.data[..len]);
                     Ok(())
@@ -98,42 +89,24 @@ macro_rules! device {
                 fn product(
                     &self,
                     linear: &Linear,
-                    parameters: &AlignedVec<T>,
+                    parameters: &Buffer,
                     rows: &CpuRows,
-                    input: &CpuMatrix<T>,
+                    input: &Matrix,
                     units: Range<usize>,
-                    output: Output<'_, CpuMatrix<T>>,
-                ) -> Result<(), DeviceError> {
-                    let Output { to, accumulate, activation } = output;
-                    let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.outputs().max(1);
-                    let relu = matches!(activation, Activation::Relu);
-                    let tile_product = |tile: usize, to: &mut [T], copy: Option<&mut [T]>| {
-                        let units = units.start..units.end.min(linear.outputs.units(rows.tile_dim(tile)));
-                        self.run(product::Forward {
-                            linear,
-                            parameters,
-                            units,
-                            input: input.tile(tile),
-                            output: product::TileOutput { to, accumulate, relu, copy },
-                        });
-                    };
-                    match activation {
-                        Activation::ReluInto(copy) => self.each_tile_pair(rows, (to, copy), cost, |tile, to, copy| {
-                            tile_product(tile, to, Some(copy));
-                        }),
-                        _ => self.each_tile(rows, to, cost, |tile, to| tile_product(tile, to, None)),
-                    }
+                    output: Output<'_, Matrix>,
+                ) -> Done {
+                    product::forward(self, linear, parameters, rows, input, units, output);
                     Ok(())
                 }
 
                 fn residual(
                     &self,
                     net: &Residual<'_>,
-                    parameters: &AlignedVec<T>,
+                    parameters: &Buffer,
                     rows: &CpuRows,
                     part: &Part<'_>,
-                    values: ResidualUnits<'_, CpuMatrix<T>>,
-                ) -> Result<(), DeviceError> {
+                    values: ResidualUnits<'_, Matrix>,
+                ) -> Done {
                     // Several tiles are shared out among the threads product by product.
                     match part.group {
                         Some(group) if rows.tiles() == 1 || self.workers.threads() == 1 => {
@@ -147,12 +120,12 @@ macro_rules! device {
                 fn product_input_gradient(
                     &self,
                     linear: &Linear,
-                    parameters: &AlignedVec<T>,
+                    parameters: &Buffer,
                     rows: &CpuRows,
-                    gradient: &CpuMatrix<T>,
+                    gradient: &Matrix,
                     units: Range<usize>,
-                    output: InputGradient<'_, CpuMatrix<T>>,
-                ) -> Result<(), DeviceError> {
+                    output: InputGradient<'_, Matrix>,
+                ) -> Done {
                     let InputGradient { to, accumulate, residual, gate } = output;
                     let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.inputs().max(1);
                     self.each_tile(rows, to, cost, |tile, to| {
@@ -176,16 +149,16 @@ macro_rules! device {
                     &self,
                     linear: &Linear,
                     rows: &CpuRows,
-                    input: &CpuMatrix<T>,
-                    gradient: &CpuMatrix<T>,
-                    scratch: &mut CpuMatrix<T>,
-                    to: &mut AlignedVec<T>,
-                ) -> Result<(), DeviceError> {
+                    input: &Matrix,
+                    gradient: &Matrix,
+                    scratch: &mut Matrix,
+                    to: &mut Buffer,
+                ) -> Done {
                     weights::weight_gradient(self, linear, rows, (input, gradient), scratch, to);
                     Ok(())
                 }
 
-                fn gate(&self, rows: &CpuRows, by: &CpuMatrix<T>, to: &mut CpuMatrix<T>) -> Result<(), DeviceError> {
+                fn gate(&self, rows: &CpuRows, by: &Matrix, to: &mut Matrix) -> Done {
                     self.each_tile(rows, to, TILE * by.features, |tile, to| {
                         for (to, &by) in to.iter_mut().zip(by.tile(tile)) {
                             *to = if by > T::ZERO { *to } else { T::ZERO };
@@ -203,8 +176,8 @@ macro_rules! device {
                     table: ContextTable<'_, Self>,
                     reach: &Reach,
                     rows: &CpuRows,
-                    to: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    to: &mut Matrix,
+                ) -> Done {
                     self.each_tile(rows, to, TILE * reach.all(), |tile, to| {
                         let units = reach.units(rows.tile_dim(tile));
                         match &table {
@@ -226,11 +199,11 @@ macro_rules! device {
 
                 fn scatter(
                     &self,
-                    from: &CpuMatrix<T>,
+                    from: &Matrix,
                     reach: &Reach,
                     rows: &CpuRows,
                     table: ContextTableGradient<'_, Self>,
-                ) -> Result<(), DeviceError> {
+                ) -> Done {
                     match table {
                         ContextTableGradient::Parameters { buffer, at, contexts, width } => {
                             self.run(lookup::Scatter {
@@ -248,12 +221,12 @@ macro_rules! device {
 
                 fn gather_coordinates(
                     &self,
-                    table: &CpuMatrix<T>,
+                    table: &Matrix,
                     k: usize,
                     rows: &CpuRows,
                     reversed: bool,
-                    to: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    to: &mut Matrix,
+                ) -> Done {
                     self.each_tile(rows, to, 4 * TILE * to.features, |tile, to| {
                         lookup::gather_coordinates(table, k, rows, reversed, tile, to);
                     });
@@ -262,22 +235,17 @@ macro_rules! device {
 
                 fn scatter_coordinates(
                     &self,
-                    from: &CpuMatrix<T>,
+                    from: &Matrix,
                     k: usize,
                     rows: &CpuRows,
                     reversed: bool,
-                    table: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    table: &mut Matrix,
+                ) -> Done {
                     lookup::scatter_coordinates(from, k, rows, reversed, table);
                     Ok(())
                 }
 
-                fn reverse(
-                    &self,
-                    rows: &CpuRows,
-                    from: &CpuMatrix<T>,
-                    to: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                fn reverse(&self, rows: &CpuRows, from: &Matrix, to: &mut Matrix) -> Done {
                     self.each_tile(rows, to, 4 * TILE * from.features, |tile, to| {
                         self.run(lookup::Reverse { dims: rows.tile_dims(tile), from: from.tile(tile), to });
                     });
@@ -288,11 +256,11 @@ macro_rules! device {
                     &self,
                     transform: &Transform,
                     rows: &CpuRows,
-                    rho: &CpuMatrix<T>,
-                    x: &CpuMatrix<T>,
-                    y: &mut CpuMatrix<T>,
-                    log_det: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    rho: &Matrix,
+                    x: &Matrix,
+                    y: &mut Matrix,
+                    log_det: &mut Matrix,
+                ) -> Done {
                     let cost = 16 * TILE * rho.features;
                     self.each_tile_pair(rows, (y, log_det), cost, |tile, y, log_det| {
                         let dims = rows.tile_dims(tile);
@@ -312,11 +280,11 @@ macro_rules! device {
                     &self,
                     transform: &Transform,
                     rows: &CpuRows,
-                    rho: &mut CpuMatrix<T>,
-                    x: &CpuMatrix<T>,
-                    log_det_gradient: &CpuMatrix<T>,
-                    gradient: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    rho: &mut Matrix,
+                    x: &Matrix,
+                    log_det_gradient: &Matrix,
+                    gradient: &mut Matrix,
+                ) -> Done {
                     let cost = 16 * TILE * rho.features;
                     self.each_tile_pair(rows, (rho, gradient), cost, |tile, rho, gradient| {
                         let dims = rows.tile_dims(tile);
@@ -338,11 +306,11 @@ macro_rules! device {
                     transform: &Transform,
                     rows: &CpuRows,
                     coordinates: Range<usize>,
-                    rho: &CpuMatrix<T>,
-                    y: &CpuMatrix<T>,
-                    x: &mut CpuMatrix<T>,
-                    log_det: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    rho: &Matrix,
+                    y: &Matrix,
+                    x: &mut Matrix,
+                    log_det: &mut Matrix,
+                ) -> Done {
                     let cost = 16 * TILE * transform.parameters() * coordinates.len();
                     self.each_tile_pair(rows, (x, log_det), cost, |tile, x, log_det| {
                         let dims = rows.tile_dims(tile);
@@ -358,12 +326,12 @@ macro_rules! device {
                     transform: &Transform,
                     rows: &CpuRows,
                     coordinates: Range<usize>,
-                    rho: &CpuMatrix<T>,
-                    x: &CpuMatrix<T>,
-                    later: &CpuMatrix<T>,
-                    score: &mut CpuMatrix<T>,
-                    rho_gradient: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    rho: &Matrix,
+                    x: &Matrix,
+                    later: &Matrix,
+                    score: &mut Matrix,
+                    rho_gradient: &mut Matrix,
+                ) -> Done {
                     let cost = 32 * TILE * transform.parameters() * coordinates.len();
                     self.each_tile_pair(rows, (score, rho_gradient), cost, |tile, score, rho_gradient| {
                         let dims = rows.tile_dims(tile);
@@ -374,14 +342,7 @@ macro_rules! device {
                     Ok(())
                 }
 
-                fn broadcast(
-                    &self,
-                    parameters: &AlignedVec<T>,
-                    at: usize,
-                    k: usize,
-                    rows: &CpuRows,
-                    to: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                fn broadcast(&self, parameters: &Buffer, at: usize, k: usize, rows: &CpuRows, to: &mut Matrix) -> Done {
                     let values = &parameters[at..at + k];
                     self.each_tile(rows, to, TILE * to.features, |tile, to| {
                         let features = rows.tile_dim(tile) as usize * k;
@@ -394,45 +355,28 @@ macro_rules! device {
 
                 fn broadcast_gradient(
                     &self,
-                    from: &CpuMatrix<T>,
+                    from: &Matrix,
                     at: usize,
                     k: usize,
                     rows: &CpuRows,
-                    to: &mut AlignedVec<T>,
-                ) -> Result<(), DeviceError> {
-                    let sums = &mut to[at..at + k];
-                    sums.fill(T::ZERO);
-                    for tile in 0..rows.tiles() {
-                        let features = rows.tile_dim(tile) as usize * k;
-                        for (feature, row) in from.tile(tile).chunks_exact(TILE).take(features).enumerate() {
-                            sums[feature % k] += row.iter().copied().sum::<T>();
-                        }
-                    }
+                    to: &mut Buffer,
+                ) -> Done {
+                    lookup::broadcast_gradient(from, rows, k, &mut to[at..at + k]);
                     Ok(())
                 }
 
-                fn choose(&self, rows: &CpuRows, choice: Choice<'_, CpuMatrix<T>>) -> Result<(), DeviceError> {
-                    let Choice { variable, outputs, logits, uniforms, words, entry, inputs, log_prob } = choice;
-                    let lens = (words.tile_len(), inputs.tile_len(), log_prob.tile_len());
-                    let (words, inputs) = (Chunks::new(&mut words.data, lens.0), Chunks::new(&mut inputs.data, lens.1));
-                    let parts = (words, (inputs, Chunks::new(&mut log_prob.data, lens.2)));
-                    let workers = self.workers_for(rows.tiles() * 32 * TILE * outputs.len());
-                    workers.for_each_part(parts, rows.tiles(), |tile, (words, (inputs, log_prob))| {
-                        let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
-                        let uniforms = &uniforms.tile(tile)[variable * TILE..][..TILE];
-                        let words = &mut words[variable * TILE..][..TILE];
-                        self.run(words::Choose { logits, uniforms, words, entry: &entry, inputs, log_prob });
-                    });
+                fn choose(&self, rows: &CpuRows, choice: Choice<'_, Matrix>) -> Done {
+                    words::choose(self, rows, choice);
                     Ok(())
                 }
 
                 fn symbol_log_prob(
                     &self,
                     rows: &CpuRows,
-                    symbols: Symbols<'_, CpuMatrix<T>>,
-                    logits: &CpuMatrix<T>,
-                    log_prob: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    symbols: Symbols<'_, Matrix>,
+                    logits: &Matrix,
+                    log_prob: &mut Matrix,
+                ) -> Done {
                     let Symbols { variable, outputs, words } = symbols;
                     self.each_tile(rows, log_prob, 32 * TILE * outputs.len(), |tile, log_prob| {
                         let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
@@ -445,10 +389,10 @@ macro_rules! device {
                 fn symbol_gradient(
                     &self,
                     rows: &CpuRows,
-                    symbols: Symbols<'_, CpuMatrix<T>>,
-                    weights: &CpuMatrix<T>,
-                    logits: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                    symbols: Symbols<'_, Matrix>,
+                    weights: &Matrix,
+                    logits: &mut Matrix,
+                ) -> Done {
                     let Symbols { variable, outputs, words } = symbols;
                     self.each_tile(rows, logits, 32 * TILE * outputs.len(), |tile, logits| {
                         let logits = &mut logits[outputs.start * TILE..outputs.end * TILE];
@@ -458,13 +402,7 @@ macro_rules! device {
                     Ok(())
                 }
 
-                fn add_features(
-                    &self,
-                    rows: &CpuRows,
-                    features: Range<usize>,
-                    from: &CpuMatrix<T>,
-                    to: &mut CpuMatrix<T>,
-                ) -> Result<(), DeviceError> {
+                fn add_features(&self, rows: &CpuRows, features: Range<usize>, from: &Matrix, to: &mut Matrix) -> Done {
                     let run = features.start * TILE..features.end * TILE;
                     self.each_tile(rows, to, TILE * features.len(), |tile, to| {
                         to[run.clone()]
@@ -475,13 +413,7 @@ macro_rules! device {
                     Ok(())
                 }
 
-                fn combine(
-                    &self,
-                    factor: f64,
-                    from: &AlignedVec<T>,
-                    keep: f64,
-                    to: &mut AlignedVec<T>,
-                ) -> Result<(), DeviceError> {
+                fn combine(&self, factor: f64, from: &Buffer, keep: f64, to: &mut Buffer) -> Done {
                     DeviceError::check_len("the buffer that is added", from.len(), to.len())?;
                     optimiser::combine(self, factor, from, keep, to);
                     Ok(())
@@ -495,28 +427,28 @@ macro_rules! device {
                     Ok(*record)
                 }
 
-                fn write_record(&self, from: &UpdateRecord, to: &mut UpdateRecord) -> Result<(), DeviceError> {
+                fn write_record(&self, from: &UpdateRecord, to: &mut UpdateRecord) -> Done {
                     *to = *from;
                     Ok(())
                 }
 
-                fn norm(&self, buffer: &AlignedVec<T>, record: &mut UpdateRecord) -> Result<(), DeviceError> {
+                fn norm(&self, buffer: &Buffer, record: &mut UpdateRecord) -> Done {
                     record.norm = optimiser::norm(self, buffer);
                     Ok(())
                 }
 
-                fn len(&self, buffer: &AlignedVec<T>) -> usize {
+                fn len(&self, buffer: &Buffer) -> usize {
                     (**buffer).len()
                 }
 
                 fn adamw(
                     &self,
                     step: &AdamWStep,
-                    gradient: &AlignedVec<T>,
-                    (first, second): (&mut AlignedVec<T>, &mut AlignedVec<T>),
-                    parameters: &mut AlignedVec<T>,
+                    gradient: &Buffer,
+                    (first, second): (&mut Buffer, &mut Buffer),
+                    parameters: &mut Buffer,
                     record: &mut UpdateRecord,
-                ) -> Result<(), DeviceError> {
+                ) -> Done {
                     let lengths =
                         [("the gradient", gradient.len()), ("a moment", first.len()), ("a moment", second.len())];
                     lengths
@@ -530,10 +462,10 @@ macro_rules! device {
                     &self,
                     rate: f64,
                     clip_norm: f64,
-                    gradient: &AlignedVec<T>,
-                    parameters: &mut AlignedVec<T>,
+                    gradient: &Buffer,
+                    parameters: &mut Buffer,
                     record: &mut UpdateRecord,
-                ) -> Result<(), DeviceError> {
+                ) -> Done {
                     DeviceError::check_len("the gradient", gradient.len(), parameters.len())?;
                     optimiser::descend(self, (rate, clip_norm), gradient, parameters, record);
                     Ok(())

@@ -14,8 +14,9 @@
 
 use std::ops::Range;
 
-use super::TILE;
-use crate::device::Linear;
+use super::memory::{CpuMatrix, CpuRows};
+use super::{Cpu, TILE};
+use crate::device::{Activation, Linear, Output};
 use crate::simd::{Kernel, Real, Vector};
 
 /// Rows of the register block: with 4 vectors abreast this fills 24 of 32 registers (with 2 abreast, 12 of 16).
@@ -329,5 +330,36 @@ impl<T: Real> Kernel<T> for InputGradient<'_, T> {
             unsafe { strip::<T, V>(rows, TILE, a, b, 1, outputs - first, &mut finish) };
             input += rows;
         }
+    }
+}
+
+/// `y = W x + b` of all tiles, for the outputs in `units`.
+pub(super) fn forward<T: Real>(
+    device: &Cpu<T>,
+    linear: &Linear,
+    parameters: &[T],
+    rows: &CpuRows,
+    input: &CpuMatrix<T>,
+    units: Range<usize>,
+    output: Output<'_, CpuMatrix<T>>,
+) {
+    let Output { to, accumulate, activation } = output;
+    let cost = TILE * linear.stairs.nonzeros() * units.len() / linear.stairs.outputs().max(1);
+    let relu = matches!(activation, Activation::Relu);
+    let tile_product = |tile: usize, to: &mut [T], copy: Option<&mut [T]>| {
+        let units = units.start..units.end.min(linear.outputs.units(rows.tile_dim(tile)));
+        device.run(Forward {
+            linear,
+            parameters,
+            units,
+            input: input.tile(tile),
+            output: TileOutput { to, accumulate, relu, copy },
+        });
+    };
+    match activation {
+        Activation::ReluInto(copy) => device.each_tile_pair(rows, (to, copy), cost, |tile, to, copy| {
+            tile_product(tile, to, Some(copy));
+        }),
+        _ => device.each_tile(rows, to, cost, |tile, to| tile_product(tile, to, None)),
     }
 }

@@ -3,10 +3,12 @@
 //! A bit has one logit, that of 1; other variables have one per symbol. A forbidden symbol has the logit −∞ (a bit: the
 //! logit ∓∞), which makes its probability exactly 0 in every formula below.
 
-use super::TILE;
+use super::memory::{CpuMatrix, CpuRows};
 use super::transform::{Lanes, lanes, lanes_mut};
-use crate::device::Entry;
+use super::{Cpu, TILE};
+use crate::device::{Choice, Entry};
 use crate::simd::{Kernel, Real, Vector};
+use crate::workers::Chunks;
 
 /// `exp(logit − top)`, exactly 0 for −∞, where the vectorised exponential is merely tiny.
 #[inline(always)]
@@ -187,4 +189,19 @@ impl<T: Real> Kernel<T> for Gradient<'_, T> {
             }
         }
     }
+}
+
+/// Draws the symbols of all rows.
+pub(super) fn choose<T: Real>(device: &Cpu<T>, rows: &CpuRows, choice: Choice<'_, CpuMatrix<T>>) {
+    let Choice { variable, outputs, logits, uniforms, words, entry, inputs, log_prob } = choice;
+    let lens = (words.tile_len(), inputs.tile_len(), log_prob.tile_len());
+    let (words, inputs) = (Chunks::new(&mut words.data, lens.0), Chunks::new(&mut inputs.data, lens.1));
+    let parts = (words, (inputs, Chunks::new(&mut log_prob.data, lens.2)));
+    let workers = device.workers_for(rows.tiles() * 32 * TILE * outputs.len());
+    workers.for_each_part(parts, rows.tiles(), |tile, (words, (inputs, log_prob))| {
+        let logits = &logits.tile(tile)[outputs.start * TILE..outputs.end * TILE];
+        let uniforms = &uniforms.tile(tile)[variable * TILE..][..TILE];
+        let words = &mut words[variable * TILE..][..TILE];
+        device.run(Choose { logits, uniforms, words, entry: &entry, inputs, log_prob });
+    });
 }

@@ -37,7 +37,7 @@ impl Blocks for Dag {
 
     fn log_density(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
         let mut value = [f64::NAN];
-        match &self.likelihood {
+        match &*self.likelihood {
             Likelihood::Linear(linear) => value[0] = linear.log_likelihood(node, parents, theta, gradient),
             Likelihood::Single(mlp) => mlp.log_likelihoods(node, parents, theta, &mut value, gradient),
             Likelihood::Double(mlp) => mlp.log_likelihoods(node, parents, theta, &mut value, gradient),
@@ -46,7 +46,7 @@ impl Blocks for Dag {
     }
 
     fn log_arrangement(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        match &self.likelihood {
+        match &*self.likelihood {
             Likelihood::Linear(_) => 0.0,
             Likelihood::Single(mlp) => mlp.log_arrangement(node, parents, theta, gradient),
             Likelihood::Double(mlp) => mlp.log_arrangement(node, parents, theta, gradient),
@@ -54,7 +54,7 @@ impl Blocks for Dag {
     }
 
     fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
-        match &self.likelihood {
+        match &*self.likelihood {
             Likelihood::Linear(linear) => linear.preconditioner(node, parents),
             Likelihood::Single(mlp) => mlp.preconditioner(node, parents),
             Likelihood::Double(mlp) => mlp.preconditioner(node, parents),
@@ -63,7 +63,7 @@ impl Blocks for Dag {
 
     /// Of linear equations the evidence itself; of non-linear ones a lower bound.
     fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
-        match &self.likelihood {
+        match &*self.likelihood {
             Likelihood::Linear(linear) => linear.log_evidence(node, parents),
             Likelihood::Single(mlp) => mlp.log_evidence_estimate(node, parents),
             Likelihood::Double(mlp) => mlp.log_evidence_estimate(node, parents),
@@ -77,7 +77,7 @@ impl Blocks for Dag {
         let is_sigma = |place: usize| place % dim < unknown;
         let natural = |(place, &z): (usize, &f64)| if is_sigma(place) { z.exp() } else { scale * z };
         let theta: Vec<f64> = z.iter().enumerate().map(natural).collect();
-        match &self.likelihood {
+        match &*self.likelihood {
             Likelihood::Linear(linear) => {
                 for (row, value) in values.iter_mut().enumerate() {
                     let place = row * dim..(row + 1) * dim;

@@ -43,7 +43,7 @@ struct Mode {
 impl Linear {
     pub(super) fn new(table: &NodeData, sigma: Option<f64>, scale: f64) -> Self {
         let pairs = table.columns.iter().flat_map(|a| table.columns.iter().map(move |b| dot(a, b)));
-        let rows = table.columns.first().map_or(0, Vec::len) as f64;
+        let rows = table.rows() as f64;
         Self { nodes: table.columns.len(), rows, products: pairs.collect(), sigma, scale }
     }
 

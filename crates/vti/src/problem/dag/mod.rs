@@ -5,6 +5,7 @@
 
 mod arrangement;
 mod blocks;
+mod data;
 mod exact;
 mod layout;
 mod likelihood;
@@ -20,6 +21,7 @@ pub mod simulate;
 
 use serde::{Deserialize, Serialize};
 
+pub use data::{NodeData, Scaling};
 pub use exact::{Enumeration, LinearEvidence, enumerate};
 pub use likelihood::{MlpLikelihood, Scratch};
 pub use mean_field::{MeanField, Moments};
@@ -30,15 +32,6 @@ pub use rules::Rules;
 pub use sem::{Dag, DagError};
 
 pub use crate::space::RulesError;
-
-/// Measurements: a column per node.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct NodeData {
-    /// What people call the nodes.
-    pub names: Vec<String>,
-    /// The numbers of each node, all columns equally long.
-    pub columns: Vec<Vec<f64>>,
-}
 
 /// How a node follows its parents: the structural equation model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Which graph, and which structural equations along it?
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::linear::Linear;
 use super::nonlinear::Nonlinear;
@@ -39,7 +40,7 @@ pub struct Dag {
     pub(super) space: Dags,
     pub(super) prior: StructurePrior,
     pub(super) constraints: Option<Constraints>,
-    pub(super) likelihood: Likelihood,
+    pub(super) likelihood: Arc<Likelihood>,
 }
 
 /// How the likelihood of a node is computed.
@@ -121,28 +122,34 @@ impl Dag {
             Some(_) => None,
             None => Some(positive_noise(&space)?),
         };
-        Ok(Self { table, settings, space, prior, constraints, likelihood })
+        Ok(Self { table, settings, space, prior, constraints, likelihood: Arc::new(likelihood) })
     }
 
     /// The same problem with likelihoods in double precision. Hidden units are otherwise computed in single precision, with sums
     /// over rows in double.
     pub fn in_double_precision(mut self) -> Self {
-        if let (Sem::Mlp { hidden, bias }, Likelihood::Single(_)) = (self.settings.sem, &self.likelihood) {
+        if let (Sem::Mlp { hidden, bias }, Likelihood::Single(_)) = (self.settings.sem, &*self.likelihood) {
             let sigma = match self.settings.noise {
                 Noise::Known { sigma } => Some(sigma),
                 Noise::Unknown {} => None,
             };
             let likelihood = MlpLikelihood::new(&self.table.columns, hidden, bias, sigma);
-            self.likelihood = Likelihood::Double(Box::new(Nonlinear::new(likelihood, self.settings.weight_scale)));
+            let likelihood = Likelihood::Double(Box::new(Nonlinear::new(likelihood, self.settings.weight_scale)));
+            self.likelihood = Arc::new(likelihood);
         }
         self
     }
 
-    /// The same data and equations under another prior over graphs: what was found out about nodes and their parents is kept.
-    pub fn with_prior(mut self, prior: GraphPrior, edge_penalty: f64) -> Result<Self, DagError> {
-        self.prior = StructurePrior::new(prior, edge_penalty, self.prior.rules().clone())?;
-        (self.settings.prior, self.settings.edge_penalty) = (prior, edge_penalty);
-        Ok(self)
+    /// The same data and equations under another prior over graphs: what is found out about nodes and their parents is shared.
+    pub fn with_prior(&self, prior: GraphPrior, edge_penalty: f64) -> Result<Self, DagError> {
+        Ok(Self {
+            table: self.table.clone(),
+            settings: DagSettings { prior, edge_penalty, ..self.settings.clone() },
+            space: self.space.clone(),
+            prior: StructurePrior::new(prior, edge_penalty, self.prior.rules().clone())?,
+            constraints: self.constraints.clone(),
+            likelihood: Arc::clone(&self.likelihood),
+        })
     }
 
     /// The data.
@@ -201,7 +208,7 @@ impl Dag {
 
 /// Finite numbers in columns of one length, at least one in each.
 fn check_columns(table: &NodeData) -> Result<(), DagError> {
-    let rows = table.columns.first().map_or(0, Vec::len);
+    let rows = table.rows();
     if rows == 0 {
         return Err(DagError::NoRows);
     }

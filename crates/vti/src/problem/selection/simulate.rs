@@ -9,6 +9,8 @@
 //! # Ok::<(), vti::optimise::SettingError>(())
 //! ```
 
+use std::fmt::{self, Display, Formatter};
+
 use serde::{Deserialize, Serialize};
 
 use super::{RegressionData, Term};
@@ -41,6 +43,17 @@ impl Misspecification {
     /// Coefficients of relevant columns in the first and in the second half of the rows: β₁ and β₂.
     fn coefficients(self) -> [f64; 2] {
         [0.5, if self == Self::None { 0.5 } else { 1.5 }]
+    }
+}
+
+/// As it is written in settings.
+impl Display for Misspecification {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::None => "none",
+            Self::Mid => "mid",
+            Self::High => "high",
+        })
     }
 }
 

@@ -1,0 +1,261 @@
+//! A Python process that answers one job after the other.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use vti::problem::dag::NodeData;
+
+use super::{Dagma, DagmaSettings, Dibs, DibsSettings};
+
+/// What answers jobs.
+const SCRIPT: &str = include_str!("../../../../bench/peer/graphs.py");
+
+/// A process that runs DAGMA and DiBS when asked, and ends when it is dropped.
+#[derive(Debug)]
+pub struct Peers {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// Collects what it complains about.
+    complaints: Option<JoinHandle<String>>,
+    versions: BTreeMap<String, String>,
+}
+
+/// No answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// No process, or none to talk to.
+    #[error("{}: could not be started: {source}\nhint: give the path of a Python, for instance of a virtual environment", .python.display())]
+    Start {
+        /// What was to be started.
+        python: PathBuf,
+        /// Why it was not.
+        source: std::io::Error,
+    },
+    /// The process is gone.
+    #[error("the peers ended{}", complaint(.said))]
+    Ended {
+        /// The last it said.
+        said: String,
+    },
+    /// The table could not be handed over.
+    #[error("{}: could not be written: {source}", .path.display())]
+    Table {
+        /// Where to.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The packages failed with this job; the next may be sound.
+    #[error("the peers failed: {reason}")]
+    Failed {
+        /// What they say.
+        reason: String,
+    },
+    /// An answer that makes no sense.
+    #[error("the peers' answer cannot be read: {0}")]
+    Answer(#[from] serde_json::Error),
+}
+
+fn complaint(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(": {said}") }
+}
+
+#[derive(Deserialize)]
+struct Ready {
+    versions: BTreeMap<String, String>,
+}
+
+/// See the script.
+#[derive(Serialize)]
+struct Job<'a, S> {
+    csv: &'a Path,
+    method: &'static str,
+    seed: u64,
+    settings: &'a S,
+}
+
+/// Tables handed over so far, so that each has a file of its own.
+static TABLES: AtomicUsize = AtomicUsize::new(0);
+
+impl Peers {
+    /// Starts a Python that has the packages of `bench/peer/graphs-requirements.txt`, with so many threads.
+    pub fn start(python: &Path, threads: usize) -> Result<Self, PeerError> {
+        let start = |source| PeerError::Start { python: python.into(), source };
+        let mut command = Command::new(python);
+        command.args(["-c", SCRIPT, "--threads", &threads.max(1).to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(start)?;
+        let (Some(input), Some(output), Some(mut errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(start(std::io::ErrorKind::BrokenPipe.into()));
+        };
+        let complaints = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            // What was read before it broke off is good enough.
+            let _ = errors.read_to_end(&mut text);
+            String::from_utf8_lossy(&text).trim().to_owned()
+        });
+        let output = BufReader::new(output);
+        let mut peers = Self { child, input, output, complaints: Some(complaints), versions: BTreeMap::new() };
+        let Ready { versions } = serde_json::from_str(&peers.line()?)?;
+        peers.versions = versions;
+        Ok(peers)
+    }
+
+    /// The packages it computes with, and their versions.
+    pub fn versions(&self) -> &BTreeMap<String, String> {
+        &self.versions
+    }
+
+    /// DAGMA with networks on the first rows of a table, for every λ.
+    pub fn dagma(
+        &mut self,
+        table: &NodeData,
+        rows: usize,
+        seed: u64,
+        settings: &DagmaSettings,
+    ) -> Result<Dagma, PeerError> {
+        self.ask("dagma", table, rows, seed, settings)
+    }
+
+    /// DiBS and DiBS+ with networks on the first rows of a table.
+    pub fn dibs(
+        &mut self,
+        table: &NodeData,
+        rows: usize,
+        seed: u64,
+        settings: &DibsSettings,
+    ) -> Result<Dibs, PeerError> {
+        self.ask("dibs", table, rows, seed, settings)
+    }
+
+    fn ask<T: DeserializeOwned>(
+        &mut self,
+        method: &'static str,
+        table: &NodeData,
+        rows: usize,
+        seed: u64,
+        settings: &impl Serialize,
+    ) -> Result<T, PeerError> {
+        let file = TableFile::write(table, rows)?;
+        let job = serde_json::to_string(&Job { csv: &file.0, method, seed, settings })?;
+        if writeln!(self.input, "{job}").and_then(|()| self.input.flush()).is_err() {
+            return Err(self.ended());
+        }
+        let answer: serde_json::Value = serde_json::from_str(&self.line()?)?;
+        match answer.get("error").and_then(serde_json::Value::as_str) {
+            Some(reason) => Err(PeerError::Failed { reason: reason.into() }),
+            None => Ok(serde_json::from_value(answer)?),
+        }
+    }
+
+    fn line(&mut self) -> Result<String, PeerError> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line) {
+            Ok(read) if read > 0 => Ok(line),
+            _ => Err(self.ended()),
+        }
+    }
+
+    fn ended(&mut self) -> PeerError {
+        // It may still linger, and then never end what it says.
+        let _ = self.child.kill();
+        let said = self.complaints.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        PeerError::Ended { said }
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        // It may be gone already; there is nothing left to do about it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A table on its way; the file goes with it.
+struct TableFile(PathBuf);
+
+impl TableFile {
+    fn write(table: &NodeData, rows: usize) -> Result<Self, PeerError> {
+        let mut text = table.names.join(",");
+        for row in 0..rows.min(table.columns.first().map_or(0, Vec::len)) {
+            for (place, column) in table.columns.iter().enumerate() {
+                let _ = write!(text, "{}{}", if place == 0 { '\n' } else { ',' }, column[row]);
+            }
+        }
+        let number = TABLES.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("vti-peers-{}-{number}.csv", std::process::id()));
+        let file = Self(path);
+        std::fs::write(&file.0, text).map_err(|source| PeerError::Table { path: file.0.clone(), source })?;
+        Ok(file)
+    }
+}
+
+impl Drop for TableFile {
+    fn drop(&mut self) {
+        // A file that is left behind does no harm.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_a_line_of_names_and_as_many_rows_as_wanted() {
+        let table = NodeData { names: vec!["a".into(), "b".into()], columns: vec![vec![0.1, 2.0], vec![-1.5, 1e-9]] };
+        let file = TableFile::write(&table, 1).unwrap();
+        let path = file.0.clone();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a,b\n0.1,-1.5");
+        drop(file);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_no_python_says_so() {
+        let error = Peers::start(Path::new("no-such-python"), 1).unwrap_err();
+        assert!(error.to_string().starts_with("no-such-python: could not be started"), "{error}");
+    }
+
+    /// Where VTI_PEERS names a Python with the packages.
+    #[test]
+    fn both_peers_answer() {
+        let Some(python) = std::env::var_os("VTI_PEERS") else { return };
+        let mut peers = Peers::start(Path::new(&python), 1).unwrap();
+        assert!(peers.versions().contains_key("dagma") && peers.versions().contains_key("dibs-lib"));
+        let settings = vti::problem::dag::simulate::SimulationSettings { nodes: 3, rows: 30, ..Default::default() };
+        let table = vti::problem::dag::simulate::simulate(&settings).unwrap().table;
+        let quick = DagmaSettings {
+            lambdas: vec![0.01, 10.0],
+            warm_iter: 300,
+            max_iter: 400,
+            lr: 5e-3,
+            hidden: 4,
+            checkpoint: 100,
+        };
+        let dagma = peers.dagma(&table, 20, 1, &quick).unwrap();
+        assert_eq!(dagma.path.iter().map(|point| point.lambda).collect::<Vec<_>>(), [0.01, 10.0]);
+        assert_eq!(dagma.path[1].graph.edge_count(), 0, "nothing survives such a penalty");
+        let quick = DibsSettings { particles: 3, steps: 20, n_grad_mc_samples: 2, ..DibsSettings::default() };
+        let dibs = peers.dibs(&table, 20, 1, &quick).unwrap();
+        for weighted in [&dibs.plain, &dibs.plus] {
+            let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
+            assert!(weighted.len() == 3 && (total - 1.0).abs() < 1e-6 || weighted.is_empty(), "{weighted:?}");
+        }
+        let unknown = peers.ask::<Dagma>("nonsense", &table, 20, 1, &quick).unwrap_err();
+        assert!(unknown.to_string().contains("unknown method nonsense"), "{unknown}");
+    }
+}
