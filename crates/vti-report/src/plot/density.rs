@@ -147,7 +147,7 @@ fn plug_in(counts: &[f64], cell: f64, n: f64) -> f64 {
     let psi_6 = functional(counts, cell, (30.0 / (root * psi_8 * n)).powf(1.0 / 9.0), sixth);
     let psi_4 = functional(counts, cell, (-6.0 / (root * psi_6 * n)).powf(1.0 / 7.0), fourth);
     let bandwidth = (1.0 / (2.0 * PI.sqrt() * psi_4 * n)).powf(0.2);
-    // With few draws the functionals are guesses: stay near the rule of thumb.
+    // With few draws the functionals are rough: stay near the rule of thumb.
     if bandwidth.is_finite() { bandwidth.clamp(0.2 * normal, 1.5 * normal) } else { normal }
 }
 

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_and_constraints_together_keep_the_laws() {
+    fn preconditioners_and_constraints_together_keep_the_laws() {
         let preconditioner = Preconditioner::from_precision(vec![0.3, -2.0, 7.0], vec![4.0, 0.5, 1.0, -0.2, 0.1, 9.0])
             .expect("definite");
         let constraints =
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_jacobian_of_a_frame_is_that_of_its_map() {
+    fn the_jacobian_of_a_preconditioner_is_that_of_its_map() {
         let preconditioner = Preconditioner::from_precision(vec![1.0, 2.0], vec![4.0, 1.5, 9.0]).expect("definite");
         let column = |j: usize| {
             let mut v = [0.0, 0.0];

@@ -5,11 +5,11 @@ use std::ops::Range;
 use super::memory::{CpuMatrix, CpuRows};
 use super::{Cpu, TILE, lookup, optimiser, product, residual, transform, weights, words};
 use crate::device::{
-    Activation, AdamWStep, Choice, ContextTable, ContextTableGradient, Device, DeviceError, InputGradient, Linear,
-    Output, Part, Placement, Reach, Residual, ResidualUnits, RowPlan, Symbols, Transform, UpdateRecord,
+    AdamWStep, Choice, ContextTable, ContextTableGradient, Device, DeviceError, InputGradient, Linear, Output, Part,
+    Placement, Reach, Residual, ResidualUnits, RowPlan, Symbols, Transform, UpdateRecord,
 };
 use crate::simd::{AlignedVec, Real};
-use crate::workers::{Chunks, Workers};
+use crate::workers::Workers;
 
 /// One implementation for each precision, rather than one that is generic: the kernels behind it are then compiled with this
 /// crate, once, and not again with every program that uses it.

@@ -46,7 +46,7 @@ pub enum Covariance {
 pub struct SurrogateSettings {
     /// Gaussian process or independent models.
     pub covariance: Covariance,
-    /// β: how many standard deviations of optimism.
+    /// β: how many standard deviations the upper confidence bound lies above the mean.
     pub beta: f64,
     /// Standard deviation of the belief before any observation, in nats.
     pub prior_sd: f64,

@@ -110,7 +110,7 @@ impl Linear {
                 let Weights { mean, factor, .. } = self.weights(node, &parents, sigma)?;
                 Preconditioner::from_factor(mean, factor)
             }
-            None => self.frame_of_unknown(node, &parents),
+            None => self.preconditioner_of_unknown(node, &parents),
         }
     }
 
@@ -135,7 +135,7 @@ impl Linear {
     }
 
     /// A normal density around the mode of (log σ, w), which are uncorrelated there but for the prior of the weights.
-    fn frame_of_unknown(&self, node: usize, parents: &[usize]) -> Option<Preconditioner> {
+    fn preconditioner_of_unknown(&self, node: usize, parents: &[usize]) -> Option<Preconditioner> {
         let Mode { log_sigma, precision, weights } = self.mode(node, parents)?;
         let location = [&[log_sigma], &weights.mean[..]].concat();
         let mut factor = vec![precision.sqrt()];

@@ -76,10 +76,11 @@ pub fn evidence_by_quadrature(
     if field.dim == 0 {
         return Ok(Evidence { value: field.at(&[], &mut [])?, error: 0.0 });
     }
-    let no_peak = || ExactError::NoPeak { model: label() };
-    let preconditioner = selection.preconditioner(model).or_else(|| unit_frame(field.dim)).ok_or_else(no_peak)?;
+    let no_mode = || ExactError::NoPeak { model: label() };
+    let preconditioner =
+        selection.preconditioner(model).or_else(|| unit_preconditioner(field.dim)).ok_or_else(no_mode)?;
     let modes = find_peaks(&mut field, &preconditioner, &starts(selection, &columns, &preconditioner))?;
-    let chart = Chart::new(&preconditioner, &modes, field.funnel).ok_or_else(no_peak)?;
+    let chart = Chart::new(&preconditioner, &modes, field.funnel).ok_or_else(no_mode)?;
     let mut step = chart.first_step;
     let mut best: Option<Evidence> = None;
     loop {
@@ -160,7 +161,7 @@ impl<'p> Field<'p> {
 }
 
 /// The preconditioner of a model that has none.
-fn unit_frame(dim: usize) -> Option<Preconditioner> {
+fn unit_preconditioner(dim: usize) -> Option<Preconditioner> {
     Preconditioner::from_precision(vec![0.0; dim], unit_factor(dim))
 }
 

@@ -264,7 +264,7 @@ fn priors_of_words_sum_to_one() {
 }
 
 #[test]
-fn with_known_noise_the_frame_is_the_posterior() {
+fn with_known_noise_the_preconditioner_is_the_posterior() {
     let (nodes, sigma, weight_scale) = (5, 0.8, 1.5);
     let settings =
         DagSettings { sem: Sem::Linear {}, noise: Noise::Known { sigma }, weight_scale, ..Default::default() };
@@ -295,7 +295,7 @@ fn with_known_noise_the_frame_is_the_posterior() {
 }
 
 #[test]
-fn with_unknown_noise_the_frame_stands_on_the_mode() {
+fn with_unknown_noise_the_preconditioner_stands_on_the_mode() {
     for weight_scale in [0.2, 1.0, 30.0] {
         let settings =
             DagSettings { sem: Sem::Linear {}, noise: Noise::Unknown {}, weight_scale, ..Default::default() };
