@@ -160,8 +160,8 @@ fn nothing_to_do_is_done() {
 fn too_many_threads_are_refused() {
     let error = Cpu::<f32>::new(usize::MAX).unwrap_err();
     assert_eq!(error.to_string(), format!("could not start {} threads: at most 1024 are supported", usize::MAX));
-    assert_eq!(Cpu::<f32>::new(0).unwrap().threads(), 1);
-    assert_eq!(Cpu::<f32>::new(3).unwrap().threads(), 3);
+    assert_eq!(Cpu::<f32>::new(0).unwrap().workers().threads(), 1);
+    assert_eq!(Cpu::<f32>::new(3).unwrap().workers().threads(), 3);
 }
 
 #[test]

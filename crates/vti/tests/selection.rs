@@ -5,6 +5,8 @@
 #[path = "tables/hald.rs"]
 mod hald;
 
+use std::sync::Arc;
+
 use vti::device::Cpu;
 use vti::family::{Family, FamilySettings};
 use vti::posterior::{Point, Posterior};
@@ -14,6 +16,7 @@ use vti::problem::selection::{
     Term, log_evidences,
 };
 use vti::random::{Purpose, Stream};
+use vti::workers::Workers;
 
 use hald::hald;
 
@@ -95,7 +98,7 @@ fn inclusion(log_evidences: &[f64], terms: usize) -> Vec<f64> {
 #[test]
 fn the_g_prior_answers_of_halds_data_are_the_known_ones() {
     let selection = Selection::new(&hald(), Standardise::Full, &SelectionSettings::default()).unwrap();
-    let found = log_evidences(&selection, &Cpu::<f64>::new(2).unwrap()).unwrap();
+    let found = log_evidences(&selection, &Workers::new(2).unwrap()).unwrap();
     let known = [0.899_812, 0.636_125, 0.339_798, 0.563_684];
     for (found, known) in inclusion(&found, 4).into_iter().zip(known) {
         assert!((found - known).abs() < 1e-6, "{found} {known}");
@@ -132,7 +135,7 @@ fn evidences_of_the_null_model_agree_with_quadrature() {
             let settings =
                 SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, ..Default::default() };
             let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
-            let exact = log_evidences(&selection, &Cpu::<f64>::single()).unwrap()[0];
+            let exact = log_evidences(&selection, &Workers::SINGLE).unwrap()[0];
             let numeric = by_quadrature(&selection, sigma.is_none(), mean, 2.0);
             assert!((exact - numeric).abs() < 1e-4, "{sigma:?} {prior:?}: {exact} {numeric}");
         }
@@ -158,7 +161,7 @@ fn gray_codes_visit_every_model_once_and_agree_with_a_direct_solution() {
         ..SelectionSettings::default()
     };
     let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
-    let found = log_evidences(&selection, &Cpu::<f64>::new(2).unwrap()).unwrap();
+    let found = log_evidences(&selection, &Workers::new(2).unwrap()).unwrap();
     assert_eq!(found.len(), 1 << 13);
     for number in (0..1usize << 13).step_by(211) {
         let model: Vec<u16> = (0..13).map(|term| (number >> (12 - term) & 1) as u16).collect();
@@ -220,21 +223,21 @@ fn tables_that_say_nothing_are_refused_by_name() {
 }
 
 /// Draws from a family before anything was learned.
-fn untrained<'a>(selection: &'a Selection, device: &'a Cpu<f64>) -> Posterior<'a, Selection, Cpu<f64>> {
-    let family = Family::new(selection, device, &FamilySettings::default(), 256, 1).unwrap();
+fn untrained(selection: &Arc<Selection>) -> Posterior<Cpu<f64>> {
+    let problem = Arc::clone(selection) as Arc<dyn Problem>;
+    let family = Family::new(problem, Cpu::single(), &FamilySettings::default(), 256, 1).unwrap();
     Posterior::new(family, 1, Vec::new())
 }
 
 #[test]
 fn frames_of_gaussian_models_with_known_noise_are_their_posteriors() {
     let likelihood = Likelihood::Gaussian { sigma: Some(0.7) };
-    let device = Cpu::<f64>::new(1).unwrap();
     for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
         let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
-        let selection = Selection::new(&random_table(37, &likelihood), Standardise::Full, &settings).unwrap();
-        let exact = log_evidences(&selection, &device).unwrap();
+        let selection = Arc::new(Selection::new(&random_table(37, &likelihood), Standardise::Full, &settings).unwrap());
+        let exact = log_evidences(&selection, &Workers::SINGLE).unwrap();
         // Flows start as the identity: every draw weighs as much as the evidence of its model.
-        let draws = untrained(&selection, &device).draw_with_target(256, 0).unwrap();
+        let draws = untrained(&selection).draw_with_target(256, 0).unwrap();
         for row in 0..draws.len() {
             let word = draws.word(row);
             let number = word.iter().fold(0, |number, &bit| 2 * number + usize::from(bit));
@@ -254,7 +257,6 @@ fn frames_lie_where_posteriors_do() {
         Likelihood::Logistic {},
         Likelihood::Poisson {},
     ];
-    let device = Cpu::<f64>::new(1).unwrap();
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
             let mut table = random_table(60, &likelihood);
@@ -266,8 +268,8 @@ fn frames_lie_where_posteriors_do() {
             let prior =
                 if let CoefficientPrior::Normal { .. } = prior { CoefficientPrior::Normal { scale } } else { prior };
             let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
-            let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
-            let mut posterior = untrained(&selection, &device);
+            let selection = Arc::new(Selection::new(&table, Standardise::Full, &settings).unwrap());
+            let posterior = untrained(&selection);
             let draws = posterior.draw_with_target(1024, 0).unwrap();
             let mut spread: Vec<f64> = Vec::new();
             for model in draws.words.chunks_exact(3).collect::<std::collections::HashSet<_>>() {
@@ -293,7 +295,6 @@ fn frames_lie_where_posteriors_do() {
 
 #[test]
 fn a_response_far_from_zero_costs_no_digits() {
-    let device = Cpu::<f64>::new(1).unwrap();
     let likelihoods = [
         Likelihood::Gaussian { sigma: None },
         Likelihood::Gaussian { sigma: Some(0.9) },
@@ -311,9 +312,8 @@ fn a_response_far_from_zero_costs_no_digits() {
         for shift in [1e6, 1e8] {
             let far = shifted(shift);
             if let Likelihood::Gaussian { .. } = likelihood {
-                let pairs =
-                    log_evidences(&near, &device).unwrap().into_iter().zip(log_evidences(&far, &device).unwrap());
-                for (near, far) in pairs {
+                let evidences = |selection: &Selection| log_evidences(selection, &Workers::SINGLE).unwrap();
+                for (near, far) in evidences(&near).into_iter().zip(evidences(&far)) {
                     assert!((near - far).abs() < 1e-5, "{likelihood:?} {shift}: {near} {far}");
                 }
             }

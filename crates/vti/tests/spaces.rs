@@ -275,28 +275,27 @@ fn all_words(space: &Dags) -> Vec<Model> {
 }
 
 #[test]
-fn blocks_of_graphs_are_their_nodes() {
+fn nodes_have_coordinates_and_features_of_their_own() {
     let shapes = [(0, 0, 2), (1, 0, 1), (1, 3, 2), (2, 1, 0)];
     for (nodes, (always, with_parents, per_edge)) in [3, 4].into_iter().flat_map(|n| shapes.map(|shape| (n, shape))) {
         let space = Dags::with_parameters(nodes, NodeParameters { always, with_parents, per_edge }).unwrap();
-        let blocks = space.blocks().unwrap();
-        assert_eq!((blocks.count(), blocks.count() * blocks.width()), (nodes, space.max_dim()));
+        assert_eq!(nodes * space.node_width(), space.max_dim());
         let (mut keys, mut adjacency) = (vec![9; nodes], vec![false; nodes * nodes]);
-        let mut mask = vec![true; blocks.width()];
+        let mut mask = vec![true; space.node_width()];
         let mut contexts: HashSet<(usize, u64)> = HashSet::new();
         let mut seen: HashSet<Vec<u64>> = HashSet::new();
         for word in all_words(&space) {
-            blocks.keys(&word, &mut keys);
+            space.parents(&word, &mut keys);
             space.adjacency(&word, &mut adjacency);
             let mut together = Vec::new();
             for (node, &key) in keys.iter().enumerate() {
                 let column =
                     (0..nodes).filter(|from| adjacency[from * nodes + node]).fold(0, |key, from| key | 1 << from);
                 assert_eq!(key, column, "{word}: node {node}");
-                blocks.mark_block(node, key, &mut mask);
+                space.mark_node(node, key, &mut mask);
                 together.extend_from_slice(&mask);
-                let mut features = vec![f64::NAN; blocks.block_feature_count()];
-                blocks.block_features(node, key, &mut features);
+                let mut features = vec![f64::NAN; space.node_feature_count()];
+                space.node_features(node, key, &mut features);
                 contexts.insert((node, key));
                 seen.insert(features.iter().map(|x| x.to_bits()).collect());
             }

@@ -332,10 +332,9 @@ fn first(models: &dyn BlockModels, scores: &BlockScores) -> Vec<BlockKey> {
 mod tests {
     use super::*;
     use crate::graph::nodes_of;
-    use crate::models::NodeScores;
+    use crate::problem::KeyScores;
     use crate::problem::dag::simulate::{SimulationSettings, simulate};
     use crate::problem::dag::{Dag, DagSettings, LinearEvidence, NodeData, Noise, Sem, enumerate};
-    use crate::problem::{Problem, Topology};
     use crate::space::ModelSpace;
     use crate::workers::Workers;
 
@@ -353,12 +352,11 @@ mod tests {
     }
 
     /// Annealed evidences of factors, with 16 runs each.
-    fn annealed(dag: &Dag, factors: &[Key]) -> Vec<Estimate> {
+    fn annealed(dag: &Dag, factors: &[BlockKey]) -> Vec<Estimate> {
         let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
-        let blocks = dag.space().blocks().unwrap();
         let mut silent = |_, _| {};
-        let mut annealing = Annealing::new(dag, blocks, 1, &settings, &mut silent);
+        let mut annealing = Annealing::new(dag, 1, &settings, &mut silent);
         annealing.run(&workers, factors, 4);
         // What is added later goes on where the first runs ended.
         annealing.run(&workers, factors, 12);
@@ -441,35 +439,46 @@ mod tests {
                 0 => exact.log_evidence(node, 0),
                 size => exact.log_evidence(node, set) - 6.0 - f64::from(size) - stream.normal().abs(),
             };
-            let logits = sets.iter().map(bound).collect();
-            NodeScores { log_prior: vec![0.0; sets.len()], sets, logits }
+            let scores = sets.iter().map(bound).collect();
+            KeyScores { log_prior: vec![0.0; sets.len()], keys: sets, scores, ranked: Vec::new() }
         });
-        let scores = ParentScores { topology: Topology::Orders, nodes: nodes.collect() };
+        let scores = BlockScores { blocks: nodes.collect() };
         let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
         let mut seen = Vec::new();
         let mut watch = |done, runs| seen.push((done, runs));
-        let annealing = Annealing::new(&dag, dag.space().blocks().unwrap(), 1, &settings, &mut watch);
-        let q = scores.probabilities(&workers);
-        let Annealed { factors, evidences, left_out } = anneal(&workers, annealing, &scores, &q, &[]).unwrap();
+        let annealing = Annealing::new(&dag, 1, &settings, &mut watch);
+        let sums = Summed { models: &dag, features: dag.space().feature_count(), workers: &workers };
+        let q = sums.probabilities(&scores);
+        let Annealed { blocks, evidences, left_out } = anneal(&sums, annealing, &scores, &q, &[]).unwrap();
         let found = &evidences.probabilities;
-        let spread = evidences.spread(&workers, 1);
+        let spread = evidences.spread(&sums, 1);
         let worst = |edges: &[f64]| edges.iter().zip(&truth).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        assert!(worst(&q.edges) > 0.3, "bounds are not far enough off: {}", worst(&q.edges));
-        assert!(worst(&found.edges) < 0.05, "{} with errors {:?}", worst(&found.edges), spread.edges);
-        for ((edge, se), truth) in found.edges.iter().zip(&spread.edges).zip(&truth) {
+        assert!(
+            worst(&dag.edge_matrix(&q.features)) > 0.3,
+            "bounds are not far enough off: {}",
+            worst(&dag.edge_matrix(&q.features))
+        );
+        assert!(
+            worst(&dag.edge_matrix(&found.features)) < 0.05,
+            "{} with errors {:?}",
+            worst(&dag.edge_matrix(&found.features)),
+            spread.features
+        );
+        let (edges, errors) = (dag.edge_matrix(&found.features), dag.edge_matrix(&spread.features));
+        for ((edge, se), truth) in edges.iter().zip(&errors).zip(&truth) {
             assert!((edge - truth).abs() < 4.0 * se + 0.01, "{edge} ± {se}, truth {truth}");
         }
-        assert!(factors.iter().all(|factor| factor.annealed));
+        assert!(blocks.iter().all(|block| block.annealed));
         assert_eq!(left_out, 0);
-        assert!(seen.is_sorted() && seen.last().is_some_and(|(done, runs)| done == runs && *done >= 4 * factors.len()));
+        assert!(seen.is_sorted() && seen.last().is_some_and(|(done, runs)| done == runs && *done >= 4 * blocks.len()));
 
         // With room for the first ones only, the others are counted.
         let few = AnnealSettings { most: 12, ..settings };
         let mut silent = |_, _| {};
-        let annealing = Annealing::new(&dag, dag.space().blocks().unwrap(), 1, &few, &mut silent);
-        let Annealed { factors, left_out, .. } = anneal(&workers, annealing, &scores, &q, &[]).unwrap();
+        let annealing = Annealing::new(&dag, 1, &few, &mut silent);
+        let Annealed { blocks, left_out, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap();
         assert!(left_out > 0);
-        assert_eq!(factors.len(), 12);
+        assert_eq!(blocks.len(), 12);
     }
 }

@@ -251,7 +251,7 @@ impl WordNet {
         rules: Option<&dyn ModelSpace>,
     ) -> Result<(), WordError> {
         self.check(work, device.len(parameters), rules)?;
-        work.forward_done = true;
+        work.forward_done = false;
         let evaluate = |shard: &mut Shard<D>| {
             self.begin(device, parameters, shard)?;
             let call = RowCall { device, parameters, rows: &shard.rows };
@@ -267,7 +267,9 @@ impl WordNet {
             Ok(())
         };
         let WordWorkspace { shards, spare, .. } = work;
-        Ok(device.workers().try_for_each(shards, |_, shard| spare.lend(&self.made, device, shard, evaluate))?)
+        device.workers().try_for_each(shards, |_, shard| spare.lend(&self.made, device, shard, evaluate))?;
+        work.forward_done = true;
+        Ok(())
     }
 
     /// The gradient of `Σ_r weights[r] · log q(word_r)` with respect to ψ, written to `gradient`, for the words of the last

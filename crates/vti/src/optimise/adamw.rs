@@ -111,18 +111,19 @@ mod tests {
         let settings = AdamWSettings { weight_decay: 0.1, clip_norm: None, ..AdamWSettings::default() };
         let device = Cpu::<f64>::single();
         let start: Vec<f64> = (0..37).map(|i| f64::from(i) * 0.1 - 1.0).collect();
-        let mut parameters = device.buffer(start.len());
-        device.write(&start, &mut parameters);
-        let mut gradient = device.buffer(start.len());
+        let mut parameters = device.buffer(start.len()).unwrap();
+        device.write(&start, &mut parameters).unwrap();
+        let mut gradient = device.buffer(start.len()).unwrap();
+        let mut record = device.record().unwrap();
         let mut optimiser = AdamW::new(&device, start.len(), settings.clone()).unwrap();
         let gradients = |i: usize| [0.3, -1.0, 2.0].map(|g| g + i as f64 * 0.01);
         for t in 0..3 {
             let now: Vec<f64> = (0..start.len()).map(|i| gradients(i)[t]).collect();
-            device.write(&now, &mut gradient);
-            optimiser.update(&device, 0.05, &gradient, &mut parameters);
+            device.write(&now, &mut gradient).unwrap();
+            optimiser.update(&device, 0.05, &gradient, &mut parameters, &mut record).unwrap();
         }
         let mut found = vec![0.0; start.len()];
-        device.read(&parameters, &mut found);
+        device.read(&parameters, &mut found).unwrap();
         for (i, &found) in found.iter().enumerate() {
             assert!((found - slow(&gradients(i), start[i], 0.05, &settings)).abs() < 1e-14);
         }
@@ -131,28 +132,35 @@ mod tests {
     #[test]
     fn clipping_bounds_the_norm_and_bad_gradients_change_nothing() {
         let device = Cpu::<f64>::single();
-        let (mut parameters, mut gradient) = (device.buffer(2), device.buffer(2));
+        let (mut parameters, mut gradient) = (device.buffer(2).unwrap(), device.buffer(2).unwrap());
         let settings = AdamWSettings { clip_norm: Some(1.0), ..AdamWSettings::default() };
         let mut clipped = AdamW::new(&device, 2, settings).unwrap();
-        device.write(&[30.0, 40.0], &mut gradient);
-        assert_eq!(clipped.update(&device, 0.1, &gradient, &mut parameters), 50.0);
+        let mut record = device.record().unwrap();
+        device.write(&[30.0, 40.0], &mut gradient).unwrap();
+        clipped.update(&device, 0.1, &gradient, &mut parameters, &mut record).unwrap();
+        assert_eq!(device.read_record(&record).unwrap().norm, 50.0);
         let mut first = [0.0; 2];
-        device.read(&clipped.first, &mut first);
+        device.read(&clipped.first, &mut first).unwrap();
         assert!((first[0] - 0.06).abs() < 1e-12 && (first[1] - 0.08).abs() < 1e-12);
 
         let mut before = [0.0; 2];
-        device.read(&parameters, &mut before);
-        device.write(&[f64::NAN, 1.0], &mut gradient);
-        assert!(clipped.update(&device, 0.1, &gradient, &mut parameters).is_nan());
+        device.read(&parameters, &mut before).unwrap();
+        device.write(&[f64::NAN, 1.0], &mut gradient).unwrap();
+        clipped.update(&device, 0.1, &gradient, &mut parameters, &mut record).unwrap();
+        let seen = device.read_record(&record).unwrap();
+        assert!(seen.norm.is_nan() && (seen.updates, seen.failures) == (1, 1), "{seen:?}");
         let mut after = [0.0; 2];
-        device.read(&parameters, &mut after);
+        device.read(&parameters, &mut after).unwrap();
         assert_eq!(before, after);
     }
 
     #[test]
     fn impossible_settings_are_refused() {
         let device = Cpu::<f32>::single();
-        let refused = |settings: AdamWSettings| AdamW::new(&device, 1, settings).unwrap_err().what;
+        let refused = |settings: AdamWSettings| match AdamW::new(&device, 1, settings).unwrap_err() {
+            OptimiserError::Setting(error) => error.what,
+            OptimiserError::Device(error) => panic!("{error}"),
+        };
         assert_eq!(refused(AdamWSettings { beta1: 1.0, ..AdamWSettings::default() }), "beta1");
         assert_eq!(refused(AdamWSettings { beta2: f64::NAN, ..AdamWSettings::default() }), "beta2");
         assert_eq!(refused(AdamWSettings { epsilon: 0.0, ..AdamWSettings::default() }), "epsilon");

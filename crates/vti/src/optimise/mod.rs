@@ -135,11 +135,11 @@ impl<D: Device> Optimiser<D> {
 
     /// Goes on from a kept state.
     pub fn restore(&mut self, device: &D, state: &mut State) -> Result<(), StateError> {
+        let mut record = UpdateRecord::default();
         if let Method::Adamw(adamw) = &mut self.method {
             adamw.restore(device, state)?;
-            let updates = state.take_number("updates")? as u32;
-            device.write_record(&UpdateRecord { updates, ..UpdateRecord::default() }, &mut self.record)?;
+            record.updates = state.take_number("updates")? as u32;
         }
-        Ok(())
+        Ok(device.write_record(&record, &mut self.record)?)
     }
 }

@@ -38,7 +38,7 @@ impl<D: Device> Trainer<D> {
         }
         let mut trainer = Self::new(problem, device, &saved.family, &settings)?;
         trainer.restore(&mut state)?;
-        (trainer.step, trainer.seconds) = (run.steps, run.seconds);
+        (trainer.step, trainer.norms_asked, trainer.seconds) = (run.steps, run.steps, run.seconds);
         (trainer.dropped, trainer.first_dropped) = (run.dropped, run.first_dropped);
         Ok(trainer)
     }

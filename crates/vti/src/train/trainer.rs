@@ -59,8 +59,8 @@ pub struct Trainer<D: Device> {
     /// Seconds before this process took over.
     pub(super) seconds: f64,
     pub(super) dropped: u64,
-    /// The step at which somebody last asked for the norms of gradients.
-    norms_asked: u64,
+    /// The step since which norms of gradients are summed: the last at which somebody asked, or the first of this process.
+    pub(super) norms_asked: u64,
     /// Whether the path derivative is in use.
     pub(super) by_path: bool,
     pub(super) first_dropped: Option<Dropped>,

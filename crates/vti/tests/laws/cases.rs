@@ -219,7 +219,7 @@ where
 
     /// The same, finite or not.
     pub fn try_forward(&self, batch: &Batch<T>, z: &[T]) -> (Vec<T>, Vec<T>, Result<(), FlowError>) {
-        let mut work = self.workspace(batch, Passes::Evaluation).unwrap();
+        let mut work = self.workspace(batch, Passes::Evaluation);
         work.write_saturated_z(&self.device, z).expect("long enough");
         self.flow.forward(&self.device, &self.device_parameters(), &mut work).expect("a pass");
         let (mut theta, mut log_det) = (z.to_vec(), vec![T::ZERO; batch.rows()]);
@@ -229,7 +229,7 @@ where
 
     /// z and log-determinants of left-aligned `theta`.
     pub fn inverse(&self, batch: &Batch<T>, theta: &[T]) -> (Vec<T>, Vec<T>) {
-        let mut work = self.workspace(batch, Passes::Evaluation).unwrap();
+        let mut work = self.workspace(batch, Passes::Evaluation);
         work.write_theta(&self.device, theta).expect("long enough");
         self.flow.inverse(&self.device, &self.device_parameters(), &mut work).expect("a pass");
         let (mut z, mut log_det) = (vec![T::ZERO; theta.len()], vec![T::ZERO; batch.rows()]);

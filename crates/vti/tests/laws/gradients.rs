@@ -23,7 +23,7 @@ impl Probe {
 
     fn value(&self, setup: &Setup<f64>, batch: &Batch<f64>, parameters: &[f64], z: &[f64]) -> f64 {
         let device = &setup.device;
-        let mut work = setup.workspace(batch, Passes::Evaluation).unwrap();
+        let mut work = setup.workspace(batch, Passes::Evaluation);
         work.write_z(device, z).unwrap();
         let mut buffer = device.buffer(parameters.len()).unwrap();
         device.write(parameters, &mut buffer).unwrap();
@@ -57,7 +57,7 @@ fn scores_carried_back_are_those_of_the_reference() {
             setup.z.iter_mut().for_each(|z| *z *= scale);
             let device = &setup.device;
             let z = setup.left_align(&setup.z);
-            let mut work = setup.workspace(&setup.batch, Passes::TrainingWithScores).unwrap();
+            let mut work = setup.workspace(&setup.batch, Passes::TrainingWithScores);
             work.write_z(device, &z).unwrap();
             let parameters = setup.device_parameters();
             setup.flow.forward(device, &parameters, &mut work).unwrap();
@@ -86,7 +86,7 @@ fn check_gradients(case: &Case, seed: u64, scale: f64) {
     let (device, d) = (&setup.device, setup.max_dim());
     let probe = Probe::new(rows, d, seed);
     let z = setup.left_align(&setup.z);
-    let mut work = setup.workspace(&setup.batch, Passes::Training).unwrap();
+    let mut work = setup.workspace(&setup.batch, Passes::Training);
     work.write_z(device, &z).unwrap();
     let parameters = setup.device_parameters();
     setup.flow.forward(device, &parameters, &mut work).unwrap();

@@ -6,6 +6,8 @@ mod bijection;
 mod cases;
 mod cosmic;
 mod gradients;
+mod number;
+mod plain;
 mod robustness;
 mod second_device;
 mod slow;

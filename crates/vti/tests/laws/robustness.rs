@@ -2,6 +2,7 @@
 
 use vti::device::{Cpu, Device};
 use vti::flow::{ContextShape, FlowError, Passes};
+use vti::optimise::{Optimiser, OptimiserSettings};
 use vti::simd::Real;
 
 use crate::cases::{Case, Setup, table};
@@ -39,7 +40,7 @@ fn extremes_stay_finite_or_are_reported() {
             for (index, z) in z.iter_mut().take(30 * d).enumerate() {
                 *z = extremes[index % extremes.len()];
             }
-            let mut work = setup.workspace(&setup.batch, Passes::Evaluation).unwrap();
+            let mut work = setup.workspace(&setup.batch, Passes::Evaluation);
             let (mut theta, mut log_det) = (vec![T::ZERO; z.len()], vec![T::ZERO; ROWS]);
             // The density direction takes the same extremes as parameters.
             work.write_theta(&setup.device, &z).unwrap();
@@ -87,8 +88,8 @@ fn threads_do_not_change_a_bit() {
         let z = setup.left_align(&setup.z);
         let mut parameters = setup.device_parameters();
         let mut gradient = device.buffer(setup.parameters.len()).unwrap();
-        let mut optimiser = vti::optimise::AdamW::new(device, setup.parameters.len(), Default::default()).unwrap();
-        let mut work = setup.workspace(&setup.batch, Passes::Training).unwrap();
+        let mut optimiser = Optimiser::new(device, setup.parameters.len(), &OptimiserSettings::default()).unwrap();
+        let mut work = setup.workspace(&setup.batch, Passes::Training);
         let (mut theta, mut log_det) = (vec![T::ZERO; z.len()], vec![T::ZERO; rows]);
         let pull = vec![-T::ONE; rows];
         for _ in 0..3 {
@@ -97,7 +98,7 @@ fn threads_do_not_change_a_bit() {
             work.read_theta(device, &mut theta, &mut log_det).unwrap();
             work.write_gradients(device, &theta, &pull).unwrap();
             setup.flow.backward(device, &parameters, &mut work, &mut gradient).unwrap();
-            optimiser.update(device, 1e-3, &gradient, &mut parameters);
+            optimiser.update(device, 1e-3, &gradient, &mut parameters).unwrap();
         }
         let mut found = vec![T::ZERO; setup.parameters.len()];
         device.read(&parameters, &mut found).unwrap();

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 
 use vti::flow::{FlowSettings, FlowShape, LayerSettings, Tensor};
 
+use crate::number::Number;
+
 /// A row's context.
 #[derive(Clone)]
 pub enum Context {
@@ -70,13 +72,9 @@ fn relu(x: &[f64]) -> Vec<f64> {
     x.iter().map(|x| x.max(0.0)).collect()
 }
 
-fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
-}
-
 /// `minimum + softplus(raw + offset)` with offset such that raw 0 gives 1.
-fn positive(raw: f64, minimum: f64) -> f64 {
-    minimum + softplus(raw + (1.0 - minimum).exp_m1().ln())
+fn positive<N: Number>(raw: N, minimum: f64) -> N {
+    N::from(minimum) + (raw + N::from((1.0 - minimum).exp_m1().ln())).softplus()
 }
 
 impl SlowFlow {
@@ -198,47 +196,50 @@ impl SlowFlow {
 }
 
 /// Equation cosmic-rho-m: `(1 − C) ρ^Id + C ρ`.
-fn combine(active: bool, rho: f64, static_point: f64) -> f64 {
+fn combine<N: Number>(active: bool, rho: N, static_point: f64) -> N {
     let c = f64::from(u8::from(active));
-    (1.0 - c) * static_point + c * rho
+    N::from((1.0 - c) * static_point) + N::from(c) * rho
 }
 
-pub fn affine(rho: &[f64], min_scale: f64, active: bool, x: f64) -> (f64, f64) {
+pub fn affine<N: Number>(rho: &[N], min_scale: f64, active: bool, x: N) -> (N, N) {
     let shift = combine(active, rho[0], 0.0);
     let scale = combine(active, positive(rho[1], min_scale), 1.0);
     (shift + scale * x, scale.ln())
 }
 
-fn softmax(raw: &[f64], minimum: f64) -> Vec<f64> {
-    let top = raw.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let total: f64 = raw.iter().map(|r| (r - top).exp()).sum();
-    raw.iter().map(|r| minimum + (1.0 - minimum * raw.len() as f64) * (r - top).exp() / total).collect()
+fn softmax<N: Number>(raw: &[N], minimum: f64) -> Vec<N> {
+    let top = raw.iter().fold(f64::NEG_INFINITY, |top, r| top.max(r.value()));
+    let weight = |r: &N| (*r - N::from(top)).exp();
+    let total = raw.iter().fold(N::from(0.0), |total, r| total + weight(r));
+    let rest = N::from(1.0 - minimum * raw.len() as f64);
+    raw.iter().map(|r| N::from(minimum) + rest * weight(r) / total).collect()
 }
 
 /// Durkan et al. 2019, equations 4 and 5, between a logistic function and its inverse.
-pub fn spline(rho: &[f64], bins: usize, mins: (f64, f64, f64), active: bool, x: f64) -> (f64, f64) {
+pub fn spline<N: Number>(rho: &[N], bins: usize, mins: (f64, f64, f64), active: bool, x: N) -> (N, N) {
+    let (one, two) = (N::from(1.0), N::from(2.0));
     let even = 1.0 / bins as f64;
-    let pick = |values: Vec<f64>, fixed: f64| -> Vec<f64> {
+    let pick = |values: Vec<N>, fixed: f64| -> Vec<N> {
         values.into_iter().map(|value| combine(active, value, fixed)).collect()
     };
     let widths = pick(softmax(&rho[..bins], mins.0), even);
     let heights = pick(softmax(&rho[bins..2 * bins], mins.1), even);
     let slopes = pick(rho[2 * bins..].iter().map(|&raw| positive(raw, mins.2)).collect(), 1.0);
-    let u = 1.0 / (1.0 + (-x).exp());
-    let (mut left, mut bottom, mut bin) = (0.0, 0.0, 0);
-    while bin + 1 < bins && u >= left + widths[bin] {
-        left += widths[bin];
-        bottom += heights[bin];
+    let u = one / (one + (-x).exp());
+    let (mut left, mut bottom, mut bin) = (N::from(0.0), N::from(0.0), 0);
+    while bin + 1 < bins && u.value() >= (left + widths[bin]).value() {
+        left = left + widths[bin];
+        bottom = bottom + heights[bin];
         bin += 1;
     }
     let (w, h) = (widths[bin], heights[bin]);
     let (s, d0, d1) = (h / w, slopes[bin], slopes[bin + 1]);
     let xi = (u - left) / w;
-    let denominator = s + (d1 + d0 - 2.0 * s) * xi * (1.0 - xi);
-    let y = bottom + h * (s * xi * xi + d0 * xi * (1.0 - xi)) / denominator;
+    let denominator = s + (d1 + d0 - two * s) * xi * (one - xi);
+    let y = bottom + h * (s * xi * xi + d0 * xi * (one - xi)) / denominator;
     let slope =
-        s * s * (d1 * xi * xi + 2.0 * s * xi * (1.0 - xi) + d0 * (1.0 - xi) * (1.0 - xi)) / (denominator * denominator);
-    ((y / (1.0 - y)).ln(), (slope * u * (1.0 - u) / (y * (1.0 - y))).ln())
+        s * s * (d1 * xi * xi + two * s * xi * (one - xi) + d0 * (one - xi) * (one - xi)) / (denominator * denominator);
+    ((y / (one - y)).ln(), (slope * u * (one - u) / (y * (one - y))).ln())
 }
 
 /// log N(x; 0, I).

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use vti::check::VerdictKind;
-use vti::device::Cpu;
 use vti::problem::selection::{
     CoefficientPrior, Enumeration, EnumerationLimits, Likelihood, Method, Selection, enumerate,
 };
@@ -11,6 +10,7 @@ use vti::problem::{Constraint, Constraints, DensityError, Problem};
 use vti::rjmcmc::{Chains, Progress, Pseudo, RjmcmcSettings, rjmcmc};
 use vti::space::{ModelSpace, Subsets};
 use vti::stats::Estimate;
+use vti::workers::Workers;
 
 use super::hald::hald;
 use super::{group, selection, small_table};
@@ -19,8 +19,8 @@ fn go_on(_: &Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-fn device() -> Cpu<f64> {
-    Cpu::new(2).unwrap()
+fn workers() -> Workers {
+    Workers::new(2).unwrap()
 }
 
 fn assert_near(what: &str, found: Estimate, exact: f64) {
@@ -46,8 +46,8 @@ fn assert_agree(chains: &Chains, exact: &Enumeration) {
 }
 
 fn run(selection: &Selection, settings: &RjmcmcSettings) -> (Chains, Enumeration) {
-    let exact = enumerate(selection, &device(), &EnumerationLimits::default()).unwrap();
-    (rjmcmc(selection, &device(), settings, &mut go_on).unwrap(), exact)
+    let exact = enumerate(selection, &workers(), &EnumerationLimits::default()).unwrap();
+    (rjmcmc(selection, &workers(), settings, &mut go_on).unwrap(), exact)
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_scale_is_a_parameter_like_others() {
 fn halds_data_give_the_known_answers() {
     let selection = selection(&hald(), Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
     let settings = RjmcmcSettings { sweeps: 30_000, burn_in: 4_000, thin: 10, ..Default::default() };
-    let chains = rjmcmc(&selection, &device(), &settings, &mut go_on).unwrap();
+    let chains = rjmcmc(&selection, &workers(), &settings, &mut go_on).unwrap();
     for (found, known) in chains.inclusion.iter().zip([0.899_812, 0.636_125, 0.339_798, 0.563_684]) {
         assert_near("inclusion", found.probability, known);
         assert!(found.probability.se < 0.02, "{found:?}");
@@ -152,9 +152,7 @@ impl Known {
 }
 
 impl Problem for Known {
-    type Space = Subsets;
-
-    fn space(&self) -> &Subsets {
+    fn space(&self) -> &dyn ModelSpace {
         &self.space
     }
 
@@ -199,7 +197,7 @@ fn without_data_the_prior_over_models_comes_back_and_every_fair_jump_is_accepted
     let pseudo = Pseudo::Normal { location: vec![1.0; 5], scale: vec![1.0; 5] };
     let settings = RjmcmcSettings { chains: 6, sweeps: 6_000, burn_in: 200, thin: 2, pseudo, ..Default::default() };
     let known = Known { inclusion: 0.5, ..Known::new(0..=3, 0.0) };
-    let chains = rjmcmc(&known, &device(), &settings, &mut go_on).unwrap();
+    let chains = rjmcmc(&known, &workers(), &settings, &mut go_on).unwrap();
     // The pseudo-prior is the posterior of each parameter and all models are alike: the ratio is always 1.
     let acceptance = chains.acceptance;
     assert_eq!(acceptance.birth.accepted, acceptance.birth.proposed);
@@ -216,7 +214,7 @@ fn constrained_parameters_blocks_and_forbidden_sizes_are_respected() {
         let known = Known::new(sizes, 1.2);
         let pseudo = Pseudo::Normal { location: vec![0.5; 5], scale: vec![1.4; 5] };
         let settings = RjmcmcSettings { chains: 8, sweeps: 6_000, burn_in: 400, thin: 2, pseudo, ..Default::default() };
-        let chains = rjmcmc(&known, &device(), &settings, &mut go_on).unwrap();
+        let chains = rjmcmc(&known, &workers(), &settings, &mut go_on).unwrap();
         for (found, exact) in chains.inclusion.iter().zip(known.exact()) {
             assert_near("inclusion", found.probability, exact);
         }

@@ -1,11 +1,11 @@
 //! Evidences by quadrature against closed forms and against slow sums; what is not affordable.
 
-use vti::device::Cpu;
 use vti::problem::Problem;
 use vti::problem::selection::{
     CoefficientPrior, Enumeration, EnumerationLimits, ExactError, Likelihood, Method, QuadratureLimits, RegressionData,
     Selection, enumerate, evidence_by_quadrature, log_evidences,
 };
+use vti::workers::Workers;
 
 use super::{group, selection, small_table};
 
@@ -23,7 +23,7 @@ fn gaussian_evidences_agree_with_their_closed_forms() {
         for sigma in [Some(0.9), None] {
             for prior in [CoefficientPrior::Normal { scale: 1.3 }, CoefficientPrior::G { g: None }] {
                 let selection = selection(&table, Likelihood::Gaussian { sigma }, prior);
-                let exact = log_evidences(&selection, &Cpu::<f64>::single()).unwrap();
+                let exact = log_evidences(&selection, &Workers::SINGLE).unwrap();
                 let most = if sigma.is_some() { 2 } else { 1 };
                 for model in [[0u16, 0], [0, 1], [1, 0], [1, 1]] {
                     if model.iter().sum::<u16>() > most {
@@ -117,7 +117,7 @@ fn a_g_prior_does_not_depend_on_the_units_of_the_response() {
         table.response.iter_mut().for_each(|y| *y *= unit);
         let robust = Likelihood::Robust { alpha: 0.1, sigma1: unit, sigma2: 10.0 * unit };
         let selection = selection(&table, robust, CoefficientPrior::G { g: None });
-        enumerate(&selection, &Cpu::<f64>::single(), &EnumerationLimits::default()).unwrap().probabilities
+        enumerate(&selection, &Workers::SINGLE, &EnumerationLimits::default()).unwrap().probabilities
     };
     let expected = probabilities(1.0);
     for unit in [1e-3, 50.0] {
@@ -132,7 +132,7 @@ fn an_enumeration_adds_up() {
     table.response.iter_mut().for_each(|y| *y = f64::from(u8::from(*y > 0.0)));
     let selection = selection(&table, Likelihood::Logistic {}, CoefficientPrior::G { g: None });
     assert_eq!(Enumeration::affordable(&selection), Some(Method::Quadrature));
-    let found = enumerate(&selection, &Cpu::<f64>::new(2).unwrap(), &EnumerationLimits::default()).unwrap();
+    let found = enumerate(&selection, &Workers::new(2).unwrap(), &EnumerationLimits::default()).unwrap();
     assert!((found.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     assert!(found.error < 1e-8);
     let mut inclusion = [0.0; 2];
@@ -158,18 +158,20 @@ fn what_is_not_affordable_is_said_at_once() {
     let robust = Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 };
     let prior = CoefficientPrior::Normal { scale: 1.5 };
     let limits = EnumerationLimits::default();
-    let device = Cpu::<f64>::single();
     let four = selection(&table, robust, prior);
     assert_eq!(Enumeration::affordable(&four), None);
-    let error = enumerate(&four, &device, &limits).unwrap_err();
+    let error = enumerate(&four, &Workers::SINGLE, &limits).unwrap_err();
     let expected = ExactError::TooManyParameters { model: "{x1, x2, x3}".into(), parameters: 4, most: 3 };
     assert_eq!(error, expected);
     // A group enters as a whole: still four.
     group(&mut table, 0);
-    assert!(enumerate(&selection(&table, robust, prior), &device, &limits).is_err());
+    assert!(enumerate(&selection(&table, robust, prior), &Workers::SINGLE, &limits).is_err());
     let many = small_table(60, 21);
     let gaussian = selection(&many, Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
-    assert_eq!(enumerate(&gaussian, &device, &limits).unwrap_err(), ExactError::TooMany { terms: 21, most: 20 });
+    assert_eq!(
+        enumerate(&gaussian, &Workers::SINGLE, &limits).unwrap_err(),
+        ExactError::TooMany { terms: 21, most: 20 }
+    );
     let fewer = small_table(60, 19);
     let closed = selection(&fewer, Likelihood::Gaussian { sigma: None }, CoefficientPrior::G { g: None });
     assert_eq!(Enumeration::affordable(&closed), Some(Method::ClosedForm));

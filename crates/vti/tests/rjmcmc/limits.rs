@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use vti::check::VerdictKind;
-use vti::device::Cpu;
 use vti::problem::selection::{CoefficientPrior, Likelihood};
 use vti::problem::{self, DensityError, Problem};
 use vti::rjmcmc::{Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
-use vti::space::{OneOf, Subsets};
+use vti::space::{ModelSpace, OneOf, Subsets};
+use vti::workers::Workers;
 
 use super::{selection, small_table};
 
@@ -21,8 +21,8 @@ fn threads_do_not_matter_and_seeds_do() {
         selection(&small_table(30, 4), Likelihood::StudentT { df: 4.0 }, CoefficientPrior::Normal { scale: 1.0 });
     let draws = |threads: usize, seed: u64| {
         let settings = RjmcmcSettings { seed, ..settings() };
-        let device = Cpu::<f64>::new(threads).unwrap();
-        let chains = rjmcmc(&selection, &device, &settings, &mut |_| ControlFlow::Continue(())).unwrap();
+        let workers = Workers::new(threads).unwrap();
+        let chains = rjmcmc(&selection, &workers, &settings, &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!((chains.draws.len(), chains.kept), (10 * 200, 200));
         // Bits, not numbers: padding is not a number.
         chains.draws.theta.iter().map(|x| x.to_bits()).collect::<Vec<u64>>()
@@ -40,7 +40,7 @@ fn an_observer_stops_chains_and_gets_what_there_is() {
     );
     let stop_at = |sweeps: usize| {
         let mut seen = 0;
-        let found = rjmcmc(&selection, &Cpu::<f64>::single(), &settings(), &mut |progress| {
+        let found = rjmcmc(&selection, &Workers::SINGLE, &settings(), &mut |progress| {
             assert!(progress.sweeps > seen && progress.total == 600);
             assert_eq!(progress.burning_in, progress.sweeps <= 200);
             seen = progress.sweeps;
@@ -65,10 +65,14 @@ fn chains_that_cannot_meet_say_so() {
         -0.5 * off * off + 20.0
     });
     let pseudo = Pseudo::Normal { location: vec![0.0], scale: vec![1.0] };
-    let chains = rjmcmc(&problem, &Cpu::<f64>::single(), &RjmcmcSettings { pseudo, ..settings() }, &mut |_| {
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    let chains =
+        rjmcmc(
+            &problem,
+            &Workers::SINGLE,
+            &RjmcmcSettings { pseudo, ..settings() },
+            &mut |_| ControlFlow::Continue(()),
+        )
+        .unwrap();
     assert_eq!(chains.verdict.kind, VerdictKind::DoNotTrust);
     assert_eq!(chains.rhat, f64::INFINITY);
     assert!(chains.warnings.iter().any(|warning| warning == "10 of 10 chains never left their model"));
@@ -80,15 +84,14 @@ fn chains_that_can_only_swap_stay_where_nothing_can_be_swapped() {
     let selection =
         selection(&small_table(30, 1), Likelihood::StudentT { df: 4.0 }, CoefficientPrior::Normal { scale: 1.0 });
     let only_swaps = RjmcmcSettings { flips: 0, swaps: 1, ..settings() };
-    let chains = rjmcmc(&selection, &Cpu::<f64>::single(), &only_swaps, &mut |_| ControlFlow::Continue(()));
+    let chains = rjmcmc(&selection, &Workers::SINGLE, &only_swaps, &mut |_| ControlFlow::Continue(()));
     let chains = chains.unwrap();
     assert!(chains.warnings.iter().any(|warning| warning == "10 of 10 chains never left their model"));
     assert!(chains.draws.log_target.iter().all(|x| x.is_finite()));
 }
 
 fn refused(problem: &impl Problem, settings: &RjmcmcSettings) -> String {
-    let device = Cpu::<f64>::single();
-    rjmcmc(problem, &device, settings, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
+    rjmcmc(problem, &Workers::SINGLE, settings, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
 }
 
 #[test]
@@ -116,8 +119,7 @@ fn what_cannot_run_is_refused_by_name() {
 fn a_fatal_density_ends_everything() {
     struct Broken(Subsets);
     impl Problem for Broken {
-        type Space = Subsets;
-        fn space(&self) -> &Subsets {
+        fn space(&self) -> &dyn ModelSpace {
             &self.0
         }
         fn log_density(&self, _: &[u16], _: &[f64], _: &mut [f64]) -> Result<f64, DensityError> {

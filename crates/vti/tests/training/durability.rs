@@ -2,10 +2,12 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::models::ModelsSettings;
+use vti::optimise::{OptimiserSettings, SgdSettings};
 use vti::posterior::{LoadError, Posterior};
 use vti::problem;
 use vti::space::Subsets;
@@ -15,13 +17,13 @@ use vti::train::{
     Trainer,
 };
 
-use crate::{bits, directory, families, normal, settings};
+use crate::{WithNorms, bits, directory, families, normal, settings};
 
 fn run(family: &FamilySettings, settings: &TrainSettings, threads: usize) -> Vec<u64> {
     let problem = normal(0.5);
     let device = Cpu::<f32>::new(threads).unwrap();
-    let mut fit = Trainer::new(&problem, &device, family, settings).unwrap().run(&mut Silent).unwrap();
-    bits(&mut fit.posterior)
+    let fit = Trainer::new(problem.clone(), device.clone(), family, settings).unwrap().run(&mut Silent).unwrap();
+    bits(&fit.posterior)
 }
 
 #[test]
@@ -42,17 +44,17 @@ fn runs_repeat_bit_for_bit_on_any_number_of_threads() {
 fn tables_of_many_models_do_not_depend_on_threads() {
     let space = || Subsets::new(15).unwrap();
     let run = |models: &ModelsSettings, threads: usize| {
-        let problem = problem::from_fn(space(), |model, theta, gradient| {
+        let problem = Arc::new(problem::from_fn(space(), |model, theta, gradient| {
             gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
             f64::from(model[3]) - 0.5 * theta.iter().map(|t| t * t).sum::<f64>()
-        });
+        }));
         let flow = FlowKind::Diagonal { hidden: vec![] };
         let family = FamilySettings { models: models.clone(), flow, ..FamilySettings::default() };
         let settings =
             TrainSettings { steps: 5, batch: 600, information: InformationSettings::Unlimited {}, ..settings() };
         let device = Cpu::<f32>::new(threads).unwrap();
-        let mut fit = Trainer::new(&problem, &device, &family, &settings).unwrap().run(&mut Silent).unwrap();
-        bits(&mut fit.posterior)
+        let fit = Trainer::new(problem.clone(), device.clone(), &family, &settings).unwrap().run(&mut Silent).unwrap();
+        bits(&fit.posterior)
     };
     for family in &families()[..4] {
         if !matches!(family.models, ModelsSettings::Autoregressive(_)) {
@@ -71,11 +73,12 @@ fn a_plateau_is_found_at_the_same_step_after_an_interruption() {
         information: InformationSettings::Unlimited {},
         ..settings()
     };
-    let whole = Trainer::new(&problem, &device, &families()[3], &settings).unwrap().run(&mut Silent).unwrap();
+    let whole =
+        Trainer::new(problem.clone(), device.clone(), &families()[3], &settings).unwrap().run(&mut Silent).unwrap();
     assert!(matches!(whole.stop, Stop::Plateau { .. }) && whole.steps == 40, "{} at {}", whole.stop, whole.steps);
-    let trainer = Trainer::new(&problem, &device, &families()[3], &settings).unwrap();
+    let trainer = Trainer::new(problem.clone(), device.clone(), &families()[3], &settings).unwrap();
     trainer.run(&mut interrupt_after(27)).unwrap();
-    let fit = Trainer::resume(&problem, &device, &path).unwrap().run(&mut Silent).unwrap();
+    let fit = Trainer::resume(problem.clone(), device.clone(), &path).unwrap().run(&mut Silent).unwrap();
     assert_eq!((fit.stop, fit.steps), (whole.stop, whole.steps));
     std::fs::remove_dir_all(directory).unwrap();
 }
@@ -94,17 +97,48 @@ fn an_interrupted_run_ends_where_an_uninterrupted_one_does() {
         let settings = TrainSettings { checkpoint, plateau: Some(Default::default()), ..settings() };
         let whole = run(family, &TrainSettings { checkpoint: None, ..settings.clone() }, 2);
         let device = Cpu::<f32>::new(1).unwrap();
-        let trainer = Trainer::new(&problem, &device, family, &settings).unwrap();
+        let trainer = Trainer::new(problem.clone(), device.clone(), family, &settings).unwrap();
         let fit = trainer.run(&mut interrupt_after(17)).unwrap();
         assert_eq!((fit.stop, fit.steps), (Stop::Observer, 17));
         // Again, on other threads.
         let device = Cpu::<f32>::new(2).unwrap();
-        let trainer = Trainer::resume(&problem, &device, &path).unwrap();
+        let trainer = Trainer::resume(problem.clone(), device.clone(), &path).unwrap();
         assert_eq!(trainer.steps(), 17);
         trainer.run(&mut interrupt_after(41)).unwrap();
-        let mut fit = Trainer::resume(&problem, &device, &path).unwrap().run(&mut Silent).unwrap();
+        let fit = Trainer::resume(problem.clone(), device.clone(), &path).unwrap().run(&mut Silent).unwrap();
         assert_eq!((fit.stop, fit.steps), (Stop::Steps { steps: 60 }, 60));
-        assert_eq!(bits(&mut fit.posterior), whole, "{:?}", family.models);
+        assert_eq!(bits(&fit.posterior), whole, "{:?}", family.models);
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn norms_of_gradients_are_reported_as_without_an_interruption() {
+    let (problem, device, directory) = (normal(0.5), Cpu::<f32>::single(), directory("norms"));
+    let path = directory.join("run.safetensors");
+    for optimiser in [OptimiserSettings::default(), OptimiserSettings::Sgd(SgdSettings::default())] {
+        // A time limit lets the first steps be tried; what they saw is forgotten.
+        let settings = TrainSettings {
+            optimiser,
+            time_limit: Some(1e6),
+            checkpoint: Some(CheckpointSettings { path: path.clone(), every: 1e9 }),
+            ..settings()
+        };
+        let norms = |trainer: Trainer<Cpu<f32>>, last: u64| {
+            let mut norms = Vec::new();
+            let mut observer = WithNorms(|report: &StepReport| {
+                norms.push(report.gradient_norm.unwrap());
+                interrupt_after(last)(report)
+            });
+            trainer.run(&mut observer).unwrap();
+            norms
+        };
+        let new = || Trainer::new(problem.clone(), device.clone(), &families()[0], &settings).unwrap();
+        let whole = norms(new(), 20);
+        assert!(whole.len() == 20 && whole.iter().all(|norm| norm.is_finite()), "{whole:?}");
+        let mut parts = norms(new(), 7);
+        parts.extend(norms(Trainer::resume(problem.clone(), device.clone(), &path).unwrap(), 20));
+        assert_eq!(parts, whole);
     }
     std::fs::remove_dir_all(directory).unwrap();
 }
@@ -115,11 +149,11 @@ fn posteriors_are_saved_and_loaded_bit_for_bit() {
     let device = Cpu::<f64>::new(2).unwrap();
     for (index, family) in families().iter().enumerate() {
         let path = directory.join(format!("{index}.safetensors"));
-        let mut fit = Trainer::new(&problem, &device, family, &settings()).unwrap().run(&mut Silent).unwrap();
+        let fit = Trainer::new(problem.clone(), device.clone(), family, &settings()).unwrap().run(&mut Silent).unwrap();
         fit.posterior.save(&path).unwrap();
-        let mut loaded = Posterior::load(&problem, &device, &path).unwrap();
-        assert_eq!(bits(&mut loaded), bits(&mut fit.posterior), "{:?}", family.models);
-        let resumed = Trainer::resume(&problem, &device, &path).unwrap_err().to_string();
+        let loaded = Posterior::load(problem.clone(), device.clone(), &path).unwrap();
+        assert_eq!(bits(&loaded), bits(&fit.posterior), "{:?}", family.models);
+        let resumed = Trainer::resume(problem.clone(), device.clone(), &path).unwrap_err().to_string();
         assert!(resumed.contains("finished posterior"), "{resumed}");
     }
     std::fs::remove_dir_all(directory).unwrap();
@@ -130,13 +164,16 @@ fn checkpoint(path: &Path) {
     let (problem, device) = (normal(0.5), Cpu::<f32>::single());
     let settings =
         TrainSettings { checkpoint: Some(CheckpointSettings { path: path.into(), every: 1e9 }), ..settings() };
-    Trainer::new(&problem, &device, &families()[0], &settings).unwrap().run(&mut interrupt_after(5)).unwrap();
-    Trainer::resume(&problem, &device, path).unwrap().run(&mut interrupt_after(9)).unwrap();
+    Trainer::new(problem.clone(), device.clone(), &families()[0], &settings)
+        .unwrap()
+        .run(&mut interrupt_after(5))
+        .unwrap();
+    Trainer::resume(problem.clone(), device.clone(), path).unwrap().run(&mut interrupt_after(9)).unwrap();
 }
 
 fn load(path: &Path) -> Result<u64, LoadError> {
     let (problem, device) = (normal(0.5), Cpu::<f32>::single());
-    match Trainer::resume(&problem, &device, path) {
+    match Trainer::resume(problem.clone(), device.clone(), path) {
         Ok(trainer) => Ok(trainer.steps()),
         Err(TrainError::Load(error)) => Err(error),
         Err(error) => panic!("{error}"),
@@ -225,10 +262,10 @@ fn checkpoints_of_other_problems_and_precisions_are_refused() {
     let path = directory.join("run.safetensors");
     checkpoint(&path);
     let (problem, device) = (normal(0.6), Cpu::<f32>::single());
-    let error = Trainer::resume(&problem, &device, &path).unwrap_err();
+    let error = Trainer::resume(problem.clone(), device.clone(), &path).unwrap_err();
     assert!(matches!(error, TrainError::Load(LoadError::OtherProblem { .. })), "{error}");
     let (problem, device) = (normal(0.5), Cpu::<f64>::single());
-    let error = Trainer::resume(&problem, &device, &path).unwrap_err().to_string();
+    let error = Trainer::resume(problem.clone(), device.clone(), &path).unwrap_err().to_string();
     assert!(error.contains("saved in f32, this device computes in f64"), "{error}");
     std::fs::remove_dir_all(directory).unwrap();
 }
@@ -240,7 +277,8 @@ fn a_file_that_cannot_be_written_is_an_error_and_the_last_one_stays() {
     let (problem, device) = (normal(0.5), Cpu::<f32>::single());
     let settings =
         TrainSettings { checkpoint: Some(CheckpointSettings { path: path.clone(), every: 1e-9 }), ..settings() };
-    let error = Trainer::new(&problem, &device, &families()[0], &settings).unwrap().run(&mut Silent).unwrap_err();
+    let error =
+        Trainer::new(problem.clone(), device.clone(), &families()[0], &settings).unwrap().run(&mut Silent).unwrap_err();
     assert!(matches!(error, TrainError::Load(LoadError::Store(StoreError::Io { .. }))), "{error}");
     // A device that is always full, where there is one.
     if Path::new("/dev/full").exists() {
@@ -248,7 +286,8 @@ fn a_file_that_cannot_be_written_is_an_error_and_the_last_one_stays() {
         checkpoint(&path);
         let partial = directory.join("run.safetensors.partial");
         std::os::unix::fs::symlink("/dev/full", &partial).unwrap();
-        let error = Trainer::resume(&problem, &device, &path).unwrap().run(&mut interrupt_after(12)).unwrap_err();
+        let error =
+            Trainer::resume(problem.clone(), device.clone(), &path).unwrap().run(&mut interrupt_after(12)).unwrap_err();
         assert!(error.to_string().contains("run.safetensors"), "{error}");
         assert_eq!(load(&path).unwrap(), 9);
         assert!(!partial.exists());

@@ -1,22 +1,21 @@
-//! Why runs end, and which of several is kept.
+//! Why runs end.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::optimise::Schedule;
 use vti::problem;
-use vti::space::{OneOf, Subsets};
-use vti::train::{
-    CheckpointSettings, PlateauSettings, Silent, StepReport, Stop, TemperSettings, TrainError, TrainSettings, Trainer,
-    replicates,
-};
+use vti::space::Subsets;
+use vti::train::{CheckpointSettings, PlateauSettings, Silent, StepReport, Stop, TrainError, TrainSettings, Trainer};
 
 use crate::{families, normal, settings};
 
 fn stop(settings: &TrainSettings) -> (Stop, u64) {
     let (problem, device) = (normal(0.0), Cpu::<f32>::new(2).unwrap());
-    let fit = Trainer::new(&problem, &device, &families()[3], settings).unwrap().run(&mut Silent).unwrap();
+    let fit =
+        Trainer::new(problem.clone(), device.clone(), &families()[3], settings).unwrap().run(&mut Silent).unwrap();
     (fit.stop, fit.steps)
 }
 
@@ -38,20 +37,20 @@ fn runs_end_by_steps_by_time_and_on_a_plateau() {
 #[test]
 fn a_run_that_ends_early_has_learned_its_models() {
     // One of eight models is e³ times as probable as each of the others.
-    let problem = problem::from_fn(Subsets::new(3).unwrap(), |model, theta, gradient| {
+    let problem = Arc::new(problem::from_fn(Subsets::new(3).unwrap(), |model, theta, gradient| {
         gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
         let log_tau = std::f64::consts::TAU.ln();
         let level = if model == [1, 0, 1] { 3.0 } else { 0.0 };
         level - theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
-    });
+    }));
     let device = Cpu::<f32>::new(2).unwrap();
     for family in families() {
         for limits in [
             TrainSettings { steps: 1_000_000, time_limit: Some(1.5), ..settings() },
             TrainSettings { steps: 1000, plateau: Some(PlateauSettings { window: 50, tolerance: 1.0 }), ..settings() },
         ] {
-            let trainer = Trainer::new(&problem, &device, &family, &limits).unwrap();
-            let mut posterior = trainer.run(&mut Silent).unwrap().posterior;
+            let trainer = Trainer::new(problem.clone(), device.clone(), &family, &limits).unwrap();
+            let posterior = trainer.run(&mut Silent).unwrap().posterior;
             let best = posterior.model_probabilities(1).unwrap().swap_remove(0);
             assert!(*best.model == [1, 0, 1] && best.probability.value > 0.5, "{:?}: {best:?}", family.models);
         }
@@ -67,7 +66,7 @@ fn observers_see_every_step_and_the_bound_rises() {
         ControlFlow::Continue(())
     };
     let settings = TrainSettings { steps: 300, ..settings() };
-    Trainer::new(&problem, &device, &families()[0], &settings).unwrap().run(&mut observer).unwrap();
+    Trainer::new(problem.clone(), device.clone(), &families()[0], &settings).unwrap().run(&mut observer).unwrap();
     assert!(reports.iter().map(|report| report.step).eq(1..=300));
     assert!(reports.windows(2).all(|pair| pair[0].seconds <= pair[1].seconds));
     // log p(y) = log of the mean of e^(1 + size) over subsets of three.
@@ -80,43 +79,12 @@ fn observers_see_every_step_and_the_bound_rises() {
 }
 
 #[test]
-fn the_best_of_several_runs_is_kept_and_all_are_reported() {
-    let (problem, device) = (normal(1.0), Cpu::<f32>::new(2).unwrap());
-    let mut seen = [0; 3];
-    let short = TrainSettings { steps: 40, ..settings() };
-    let mut found = replicates(&problem, &device, &families()[0], &short, 3, |run, _| {
-        seen[run] += 1;
-        ControlFlow::Continue(())
-    })
-    .unwrap();
-    assert_eq!(seen, [40; 3]);
-    let seeds: Vec<u64> = found.all.iter().map(|run| run.seed).collect();
-    assert_eq!(seeds, [1, 2, 3]);
-    let best = found.all.iter().filter_map(|run| run.elbo).map(|elbo| elbo.value).fold(f64::NEG_INFINITY, f64::max);
-    assert_eq!(found.best.posterior.elbo(4096).unwrap().value, best);
-    // A run without a defined bound never wins, and one that fails does not take the others with it.
-    let undefined = problem::from_fn(OneOf::with_dims(&[1]).unwrap(), |_, theta, gradient| {
-        gradient[0] = -theta[0];
-        if theta[0] > 2.0 { f64::NAN } else { -0.5 * theta[0] * theta[0] }
-    });
-    // A flat target would spread to where it is undefined.
-    let short = TrainSettings { temper: TemperSettings::NONE, ..short };
-    let found_bounds =
-        replicates(&undefined, &device, &families()[0], &short, 2, |_, _| ControlFlow::Continue(())).unwrap();
-    assert!(found_bounds.all.iter().all(|run| run.elbo.is_some_and(|elbo| elbo.value.is_finite())));
-    let strict = TrainSettings { max_dropped: 0.0, ..short.clone() };
-    assert!(replicates(&undefined, &device, &families()[0], &strict, 2, |_, _| ControlFlow::Continue(())).is_err());
-    let stopped = replicates(&problem, &device, &families()[0], &short, 3, |_, _| ControlFlow::Break(())).unwrap();
-    assert_eq!(stopped.all.len(), 1);
-}
-
-#[test]
 fn impossible_settings_are_refused_by_name() {
     let (problem, device) = (normal(0.0), Cpu::<f32>::single());
     let refused = |change: &dyn Fn(&mut TrainSettings)| {
         let mut settings = settings();
         change(&mut settings);
-        match Trainer::new(&problem, &device, &FamilySettings::default(), &settings) {
+        match Trainer::new(problem.clone(), device.clone(), &FamilySettings::default(), &settings) {
             Err(TrainError::Setting(error)) => error.what,
             other => panic!("{other:?}"),
         }

@@ -1,6 +1,7 @@
 //! Runs over graphs, whose densities have factors: a flow for each block, or one for all.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind, Structure};
@@ -21,10 +22,10 @@ const MLP: Sem = Sem::Mlp { hidden: 3, bias: true };
 const KNOWN: Noise = Noise::Known { sigma: 1.0 };
 const UNKNOWN: Noise = Noise::Unknown {};
 
-fn problem(sem: Sem, noise: Noise, prior: GraphPrior) -> Dag {
+fn problem(sem: Sem, noise: Noise, prior: GraphPrior) -> Arc<dyn Problem> {
     let simulation = SimulationSettings { nodes: 3, rows: 20, sem: LINEAR, ..SimulationSettings::default() };
     let settings = DagSettings { sem, noise, prior, edge_penalty: 0.2, ..DagSettings::default() };
-    Dag::new(simulate(&simulation).unwrap().table, settings).unwrap()
+    Arc::new(Dag::new(simulate(&simulation).unwrap().table, settings).unwrap())
 }
 
 /// Both structures, with all they can be told models by.
@@ -57,7 +58,8 @@ fn densities_of_draws_are_those_of_points_and_of_blocks() {
     for (sem, noise) in [LINEAR, MLP].into_iter().flat_map(|sem| [KNOWN, UNKNOWN].map(|noise| (sem, noise))) {
         let problem = problem(sem, noise, GraphPrior::Graphs);
         for family in families() {
-            let mut fit = Trainer::new(&problem, &device, &family, &settings()).unwrap().run(&mut Silent).unwrap();
+            let fit =
+                Trainer::new(problem.clone(), device.clone(), &family, &settings()).unwrap().run(&mut Silent).unwrap();
             let draws = fit.posterior.draw_with_target(150, 0).unwrap();
             let row = |row: usize| (draws.word(row), &draws.theta[row * draws.stride..][..draws.dims[row]]);
             let points: Vec<Point> = (0..draws.len())
@@ -85,9 +87,9 @@ fn densities_of_draws_are_those_of_points_and_of_blocks() {
 }
 
 /// What a run over graphs ends with.
-fn run(problem: &Dag, family: &FamilySettings, threads: usize) -> Vec<u64> {
+fn run(problem: &Arc<dyn Problem>, family: &FamilySettings, threads: usize) -> Vec<u64> {
     let device = Cpu::<f32>::new(threads).unwrap();
-    bits(&mut Trainer::new(problem, &device, family, &settings()).unwrap().run(&mut Silent).unwrap().posterior)
+    bits(&Trainer::new(problem.clone(), device, family, &settings()).unwrap().run(&mut Silent).unwrap().posterior)
 }
 
 #[test]
@@ -106,15 +108,15 @@ fn runs_do_not_depend_on_threads_nor_on_interruptions() {
                 if report.step >= 17 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let saved = TrainSettings { checkpoint, ..settings() };
-            Trainer::new(&problem, &device, family, &saved).unwrap().run(&mut { interrupt }).unwrap();
+            Trainer::new(problem.clone(), device.clone(), family, &saved).unwrap().run(&mut { interrupt }).unwrap();
             let device = Cpu::<f32>::new(2).unwrap();
-            let trainer = Trainer::resume(&problem, &device, &path).unwrap();
+            let trainer = Trainer::resume(problem.clone(), device.clone(), &path).unwrap();
             assert_eq!(trainer.steps(), 17);
-            let mut fit = trainer.run(&mut Silent).unwrap();
-            assert_eq!(bits(&mut fit.posterior), whole, "{family:?}");
+            let fit = trainer.run(&mut Silent).unwrap();
+            assert_eq!(bits(&fit.posterior), whole, "{family:?}");
             let path = directory.join("posterior.safetensors");
             fit.posterior.save(&path).unwrap();
-            assert_eq!(bits(&mut Posterior::load(&problem, &device, &path).unwrap()), whole, "{family:?}");
+            assert_eq!(bits(&Posterior::load(problem.clone(), device.clone(), &path).unwrap()), whole, "{family:?}");
         }
     }
     std::fs::remove_dir_all(directory).unwrap();
@@ -125,10 +127,10 @@ fn scores_of_nodes_need_blocks() {
     let (problem, device) = (problem(LINEAR, KNOWN, GraphPrior::Orders), Cpu::<f32>::single());
     let models = ModelsSettings::Modular(ModularSettings::default());
     let family = FamilySettings { structure: Structure::Joint, models, ..FamilySettings::default() };
-    let error = Trainer::new(&problem, &device, &family, &settings()).unwrap_err();
+    let error = Trainer::new(problem.clone(), device.clone(), &family, &settings()).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, TrainError::Family(_)) && text == ModelsError::NotModular.to_string(), "{text}");
-    let trainer = Trainer::new(&problem, &device, &FamilySettings::default(), &settings()).unwrap();
+    let trainer = Trainer::new(problem.clone(), device.clone(), &FamilySettings::default(), &settings()).unwrap();
     assert_eq!(trainer.family().settings().structure, Structure::Blocks);
     assert!(matches!(trainer.family().settings().models, ModelsSettings::Modular(_)));
 }

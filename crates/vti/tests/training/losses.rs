@@ -1,25 +1,27 @@
 //! Draws that are not finite: dropped, counted, located, and fatal when there are too many.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::problem::{self, BatchError, DensityBatch, DensityError, Problem};
-use vti::space::{Model, OneOf, Subsets};
+use vti::space::{Model, ModelSpace, OneOf, Subsets};
 use vti::train::{NotFinite, Silent, StepReport, TrainError, TrainSettings, Trainer};
+use vti::workers::Workers;
 
-use crate::{bits, families, settings};
+use crate::{WithNorms, bits, families, settings};
 
 /// A standard normal in each coordinate, with something wrong where `wrong` says so.
-fn faulty(wrong: impl Fn(&[u16], &[f64], &mut [f64]) -> Option<f64> + Send + Sync) -> impl Problem<Space = OneOf> {
-    problem::from_fn(OneOf::with_dims(&[1, 2]).unwrap(), move |model, theta, gradient| {
+fn faulty(wrong: impl Fn(&[u16], &[f64], &mut [f64]) -> Option<f64> + Send + Sync + 'static) -> Arc<dyn Problem> {
+    Arc::new(problem::from_fn(OneOf::with_dims(&[1, 2]).unwrap(), move |model, theta, gradient| {
         let mut log_density = 0.0;
         for (t, g) in theta.iter().zip(&mut *gradient) {
             *g = -t;
             log_density += -0.5 * t * t - 0.5 * std::f64::consts::TAU.ln();
         }
         wrong(model, theta, gradient).unwrap_or(log_density)
-    })
+    }))
 }
 
 #[test]
@@ -30,14 +32,15 @@ fn a_few_bad_draws_are_dropped_counted_and_located_and_training_goes_on() {
     for family in families() {
         let mut dropped = Vec::new();
         let mut last = f64::NAN;
-        let mut observer = |report: &StepReport| {
+        let mut observer = WithNorms(|report: &StepReport| {
             dropped.extend(report.dropped.iter().cloned());
             last = report.elbo;
-            assert!(report.gradient_norm.is_finite());
+            assert!(report.gradient_norm.is_some_and(f64::is_finite));
             ControlFlow::Continue(())
-        };
+        });
         let settings = TrainSettings { steps: 200, ..settings() };
-        let fit = Trainer::new(&problem, &device, &family, &settings).unwrap().run(&mut observer).unwrap();
+        let fit =
+            Trainer::new(problem.clone(), device.clone(), &family, &settings).unwrap().run(&mut observer).unwrap();
         assert!(fit.dropped as usize == dropped.len() && !dropped.is_empty());
         assert_eq!(fit.first_dropped.as_ref(), dropped.first());
         assert!(dropped.iter().all(|d| d.model == Model::from(vec![1]) && d.what == NotFinite::LogDensity));
@@ -54,7 +57,7 @@ fn too_many_bad_draws_end_training_with_step_model_and_coordinate() {
         None
     });
     let device = Cpu::<f32>::new(2).unwrap();
-    let trainer = Trainer::new(&problem, &device, &FamilySettings::default(), &settings()).unwrap();
+    let trainer = Trainer::new(problem.clone(), device.clone(), &FamilySettings::default(), &settings()).unwrap();
     let error = trainer.run(&mut Silent).unwrap_err();
     let TrainError::TooManyDropped { step, dropped, batch, limit, first } = &error else { panic!("{error}") };
     assert!(*step == 0 && *batch == 130 && *limit == 0.1 && (20..50).contains(dropped));
@@ -64,7 +67,10 @@ fn too_many_bad_draws_end_training_with_step_model_and_coordinate() {
     // All may be dropped where that is allowed.
     let lenient = TrainSettings { max_dropped: 1.0, steps: 3, ..settings() };
     let all_bad = faulty(|_, _, _| Some(f64::INFINITY));
-    let fit = Trainer::new(&all_bad, &device, &FamilySettings::default(), &lenient).unwrap().run(&mut Silent).unwrap();
+    let fit = Trainer::new(all_bad.clone(), device.clone(), &FamilySettings::default(), &lenient)
+        .unwrap()
+        .run(&mut Silent)
+        .unwrap();
     assert_eq!(fit.dropped, 3 * 130);
 }
 
@@ -72,9 +78,7 @@ fn too_many_bad_draws_end_training_with_step_model_and_coordinate() {
 struct Failing(bool);
 
 impl Problem for Failing {
-    type Space = Subsets;
-
-    fn space(&self) -> &Subsets {
+    fn space(&self) -> &dyn ModelSpace {
         static SPACE: std::sync::OnceLock<Subsets> = std::sync::OnceLock::new();
         SPACE.get_or_init(|| Subsets::new(2).unwrap())
     }
@@ -94,13 +98,15 @@ impl Problem for Failing {
 #[test]
 fn fatal_errors_end_training_and_undefined_densities_do_not() {
     let device = Cpu::<f32>::new(2).unwrap();
-    let run = |problem: &Failing| {
-        let fit = Trainer::new(problem, &device, &FamilySettings::default(), &settings()).unwrap().run(&mut Silent);
+    let run = |problem: Failing| {
+        let fit = Trainer::new(Arc::new(problem), device.clone(), &FamilySettings::default(), &settings())
+            .unwrap()
+            .run(&mut Silent);
         fit.map(|fit| fit.dropped)
     };
-    let error = run(&Failing(true)).unwrap_err().to_string();
+    let error = run(Failing(true)).unwrap_err().to_string();
     assert!(error.contains("no licence") && error.contains("{x1, x2}"), "{error}");
-    assert!(run(&Failing(false)).unwrap() > 0);
+    assert!(run(Failing(false)).unwrap() > 0);
 }
 
 /// The same density row by row and all at once.
@@ -111,9 +117,7 @@ struct Batched {
 }
 
 impl Problem for Batched {
-    type Space = Subsets;
-
-    fn space(&self) -> &Subsets {
+    fn space(&self) -> &dyn ModelSpace {
         &self.space
     }
 
@@ -122,7 +126,7 @@ impl Problem for Batched {
         Ok(-0.5 * theta.iter().map(|t| t * t).sum::<f64>())
     }
 
-    fn log_density_batch(&self, batch: &mut DensityBatch<'_>) -> Result<(), BatchError> {
+    fn log_density_batch(&self, mut batch: DensityBatch<'_>, _: &Workers) -> Result<(), BatchError> {
         for row in 0..batch.rows() {
             let (model, theta, gradient) = batch.row(row);
             assert_eq!(model.iter().map(|&bit| usize::from(bit)).sum::<usize>(), theta.len());
@@ -143,10 +147,10 @@ impl Problem for Batched {
 fn a_problem_may_evaluate_whole_batches() {
     let device = Cpu::<f32>::new(2).unwrap();
     let run = |all_at_once: bool| {
-        let problem = Batched { space: Subsets::new(3).unwrap(), all_at_once, calls: Default::default() };
-        let trainer = Trainer::new(&problem, &device, &families()[0], &settings()).unwrap();
-        let mut fit = trainer.run(&mut Silent).unwrap();
-        let found = bits(&mut fit.posterior);
+        let problem = Arc::new(Batched { space: Subsets::new(3).unwrap(), all_at_once, calls: Default::default() });
+        let trainer = Trainer::new(problem.clone(), device.clone(), &families()[0], &settings()).unwrap();
+        let fit = trainer.run(&mut Silent).unwrap();
+        let found = bits(&fit.posterior);
         (found, problem.calls.load(std::sync::atomic::Ordering::Relaxed))
     };
     let ((one, none), (other, calls)) = (run(false), run(true));

@@ -2,17 +2,21 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod calls;
 mod durability;
 mod endings;
 mod graphs;
 mod losses;
+mod sharing;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use vti::device::{Cpu, Device};
 use vti::family::{FamilySettings, FlowKind};
 use vti::models::{
-    AutoregressiveSettings, Baseline, CategoricalSettings, Covariance, LearningSettings, ModelsSettings,
+    AutoregressiveSettings, CategoricalSettings, ControlVariateKind, Covariance, LearningSettings, ModelsSettings,
     SurrogateSettings, WordNetSettings,
 };
 use vti::optimise::{OptimiserSettings, SgdSettings};
@@ -20,11 +24,11 @@ use vti::posterior::Posterior;
 use vti::problem::{self, Problem};
 use vti::simd::Real;
 use vti::space::Subsets;
-use vti::train::TrainSettings;
+use vti::train::{Observer, StepReport, TrainSettings};
 
 /// Standard normal parameters around means that depend on `shift`, with evidence e for each.
-pub(crate) fn normal(shift: f64) -> impl Problem<Space = Subsets> {
-    problem::from_fn(Subsets::with_always(3, 1).unwrap(), move |_, theta, gradient| {
+pub(crate) fn normal(shift: f64) -> Arc<dyn Problem> {
+    Arc::new(problem::from_fn(Subsets::with_always(3, 1).unwrap(), move |_, theta, gradient| {
         let mut log_density = 0.0;
         for (i, (t, g)) in theta.iter().zip(gradient).enumerate() {
             let off = t - shift - i as f64;
@@ -32,7 +36,7 @@ pub(crate) fn normal(shift: f64) -> impl Problem<Space = Subsets> {
             log_density += 1.0 - 0.5 * off * off - 0.5 * std::f64::consts::TAU.ln();
         }
         log_density
-    })
+    }))
 }
 
 /// Families with every distribution over models, and both optimisers and baselines among them.
@@ -42,7 +46,7 @@ pub(crate) fn families() -> Vec<FamilySettings> {
     let sgd = LearningSettings {
         optimiser: OptimiserSettings::Sgd(SgdSettings::default()),
         rate: 1.0,
-        baseline: Baseline::RunningMean { decay: 0.9 },
+        control_variate: ControlVariateKind::RunningMean { decay: 0.9 },
     };
     let network = WordNetSettings { hidden: 16, blocks: 1, ..WordNetSettings::default() };
     let learning = LearningSettings::new(0.01);
@@ -61,7 +65,7 @@ pub(crate) fn settings() -> TrainSettings {
 }
 
 /// All that a posterior can say, as bits.
-pub(crate) fn bits<P: Problem, T: Real>(posterior: &mut Posterior<'_, P, Cpu<T>>) -> Vec<u64>
+pub(crate) fn bits<T: Real>(posterior: &Posterior<Cpu<T>>) -> Vec<u64>
 where
     Cpu<T>: Device<Real = T>,
 {
@@ -70,6 +74,19 @@ where
     let numbers = draws.theta.iter().chain(&draws.log_q).copied();
     let all = numbers.chain(probabilities.iter().map(|model| model.probability.value));
     all.filter(|x| !x.is_nan()).map(f64::to_bits).collect()
+}
+
+/// An observer that also asks for the norms of gradients.
+pub(crate) struct WithNorms<F>(pub(crate) F);
+
+impl<F: FnMut(&StepReport) -> ControlFlow<()>> Observer for WithNorms<F> {
+    fn wants_gradient_norm(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, report: &StepReport) -> ControlFlow<()> {
+        (self.0)(report)
+    }
 }
 
 /// A directory of its own for a test.

@@ -1,5 +1,7 @@
 //! Constrained parameters and constrained models.
 
+use std::sync::Arc;
+
 use vti::check::{RefineSettings, VerdictKind, refine};
 use vti::device::Cpu;
 use vti::family::{ContextSettings, FamilySettings};
@@ -12,11 +14,11 @@ use crate::problems::{Gaussians, normalise};
 use crate::{affine, assert_corrected, check_with, distance, distributions, train};
 
 /// A gamma variable, a beta variable on (−1, 3) and a Dirichlet vector of three parts, each of them optional.
-fn optional() -> impl Problem<Space = Subsets> {
+fn optional() -> Arc<impl Problem> {
     let space = Subsets::of_blocks(0, &[1, 1, 2]).unwrap();
     let list =
         vec![Constraint::Positive, Constraint::Interval { low: -1.0, high: 3.0 }, Constraint::Simplex { parts: 3 }];
-    problem::from_fn(space, |model, theta, gradient| {
+    let problem = problem::from_fn(space, |model, theta, gradient| {
         let mut rest = (theta, gradient);
         let mut log_density = 0.0;
         let mut next = |count: usize| {
@@ -47,8 +49,8 @@ fn optional() -> impl Problem<Space = Subsets> {
             }
         }
         log_density
-    })
-    .with_constraints(Constraints::new(list).unwrap())
+    });
+    Arc::new(problem.with_constraints(Constraints::new(list).unwrap()))
 }
 
 #[test]
@@ -65,10 +67,10 @@ fn evidences_of_constrained_parameters_are_those_of_gamma_beta_and_dirichlet() {
         .collect();
     let probabilities = normalise(&evidences);
     let device = Cpu::<f32>::new(2).unwrap();
-    let mut posterior = train(&problem, &device, &FamilySettings::default(), 1500, 512);
-    let off = distance(&mut posterior, &catalogue, &probabilities);
+    let posterior = train(&problem, &device, &FamilySettings::default(), 1500, 512);
+    let off = distance(&posterior, &catalogue, &probabilities);
     assert!(off < 0.02, "q(m) is off by {off}");
-    let check = check_with(&mut posterior, 20_000);
+    let check = check_with(&posterior, 20_000);
     assert_corrected("constrained", &check, &catalogue, &probabilities, 8);
     // Draws are inside, and log q at a draw is that of the draw.
     let draws = posterior.draw(200, 5).unwrap();
@@ -78,7 +80,7 @@ fn evidences_of_constrained_parameters_are_those_of_gamma_beta_and_dirichlet() {
     for (row, log_q) in posterior.log_q(&points).unwrap().into_iter().enumerate() {
         assert!((log_q - draws.log_q[row]).abs() < 2e-3 * (1.0 + log_q.abs()), "{log_q} {}", draws.log_q[row]);
     }
-    let refined = refine(&mut posterior, &RefineSettings::default()).unwrap();
+    let refined = refine(&posterior, &RefineSettings::default()).unwrap();
     for model in &refined.correction.models {
         let (value, se) = (model.corrected.value, model.corrected.se);
         let truth = probabilities[catalogue.index(&model.model).unwrap()];
@@ -96,12 +98,12 @@ fn evidences_of_constrained_parameters_are_those_of_gamma_beta_and_dirichlet() {
 #[test]
 fn forbidden_models_have_probability_zero_under_every_distribution() {
     let space = Subsets::new(5).unwrap().with_sizes(1..=2).unwrap();
-    let problem = Gaussians::new(space, 0.5, 1.0, 4);
+    let problem = Arc::new(Gaussians::new(space, 0.5, 1.0, 4));
     let device = Cpu::<f32>::new(2).unwrap();
     for (name, models) in distributions() {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &device, &family, 400, 256);
-        let off = distance(&mut posterior, problem.catalogue(), &problem.probabilities());
+        let posterior = train(&problem, &device, &family, 400, 256);
+        let off = distance(&posterior, problem.catalogue(), &problem.probabilities());
         assert!(off < 0.02, "{name}: q(m) is off by {off}");
         let draws = posterior.draw(5000, 0).unwrap();
         assert!((0..5000).all(|row| problem.space().is_allowed(draws.word(row))), "{name}");
@@ -113,8 +115,8 @@ fn what_is_chosen_automatically_says_why() {
     let device = Cpu::<f32>::single();
     let choices = |bits: usize| {
         let space = Subsets::new(bits).unwrap();
-        let problem = problem::from_fn(space, |_, _, _| 0.0);
-        let family = vti::family::Family::new(&problem, &device, &FamilySettings::default(), 8, 1).unwrap();
+        let problem = Arc::new(problem::from_fn(space, |_, _, _| 0.0));
+        let family = vti::family::Family::new(problem, device.clone(), &FamilySettings::default(), 8, 1).unwrap();
         (family.settings().clone(), family.choices().to_vec())
     };
     let (few, why) = choices(7);
@@ -138,23 +140,23 @@ fn log_evidence(space: &Dags, model: &[u16]) -> f64 {
 #[test]
 fn words_that_mean_one_graph_are_counted_together() {
     let space = Dags::new(3, 1).unwrap();
-    let problem = problem::from_fn(space.clone(), move |model, theta, gradient| {
-        let mut log_density = log_evidence(&space, model);
+    let graphs = space.clone();
+    let problem = Arc::new(problem::from_fn(space.clone(), move |model, theta, gradient| {
+        let mut log_density = log_evidence(&graphs, model);
         for (t, g) in theta.iter().zip(gradient) {
             *g = -(t - 0.5);
             log_density += -0.5 * (t - 0.5).powi(2) - 0.5 * std::f64::consts::TAU.ln();
         }
         log_density
-    });
-    let space = problem.space();
-    let catalogue = Catalogue::new(space, 100).unwrap();
+    }));
+    let catalogue = Catalogue::new(&space, 100).unwrap();
     assert_eq!(catalogue.len(), 48);
     let mut truth: std::collections::BTreeMap<Model, f64> = std::collections::BTreeMap::new();
     for index in 0..48 {
         let word = catalogue.model(index).unwrap();
         let mut canonical = word.to_vec();
         space.canonical(&mut canonical);
-        *truth.entry(canonical.into()).or_default() += log_evidence(space, &word).exp();
+        *truth.entry(canonical.into()).or_default() += log_evidence(&space, &word).exp();
     }
     let total: f64 = truth.values().sum();
     truth.values_mut().for_each(|value| *value /= total);
@@ -163,20 +165,20 @@ fn words_that_mean_one_graph_are_counted_together() {
     for (name, models) in distributions() {
         let context = ContextSettings::Features;
         let family = FamilySettings { models, flow: affine(), context, ..FamilySettings::default() };
-        let mut posterior = train(&problem, &device, &family, 800, 512);
+        let posterior = train(&problem, &device, &family, 800, 512);
         let found = posterior.model_probabilities(1).unwrap();
         assert_eq!(found.len(), 25, "{name}");
         let off: f64 = found.iter().map(|model| 0.5 * (model.probability.value - truth[&model.model]).abs()).sum();
         assert!(off < 0.02, "{name}: q is off by {off}");
-        let check = check_with(&mut posterior, 10_000);
+        let check = check_with(&posterior, 10_000);
         for model in check.correction.models.iter().take(5) {
             let (value, se, truth) = (model.corrected.value, model.corrected.se, truth[&model.model]);
             assert!((value - truth).abs() < 3.0 * se + 1e-4, "{name}: {}: {value} ± {se}, {truth}", model.label);
             let found = model.log_evidence.unwrap();
-            let exact = log_evidence(space, &model.model);
+            let exact = log_evidence(&space, &model.model);
             assert!((found.value - exact).abs() < 3.5 * found.se + 1e-3, "{name}: {found:?} {exact}");
         }
-        let refined = refine(&mut posterior, &RefineSettings::default()).unwrap();
+        let refined = refine(&posterior, &RefineSettings::default()).unwrap();
         for model in refined.correction.models.iter().take(5) {
             let (value, se, truth) = (model.corrected.value, model.corrected.se, truth[&model.model]);
             assert!((value - truth).abs() < 4.0 * se, "{name}: chains: {}: {value} ± {se}, {truth}", model.label);
@@ -199,6 +201,7 @@ fn priors_of_models_count_and_models_of_prior_zero_are_never_drawn() {
         0.9 * f64::from(model[0]) - theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
     })
     .with_log_prior(log_prior);
+    let problem = Arc::new(problem);
     let catalogue = Catalogue::new(problem.space(), 8).unwrap();
     let logs: Vec<f64> = (0..8)
         .map(|m| {
@@ -211,12 +214,12 @@ fn priors_of_models_count_and_models_of_prior_zero_are_never_drawn() {
     let device = Cpu::<f32>::new(2).unwrap();
     for (name, models) in distributions().into_iter().filter(|(name, _)| *name != "autoregressive") {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &device, &family, 500, 256);
-        let off = distance(&mut posterior, &catalogue, &probabilities);
+        let posterior = train(&problem, &device, &family, 500, 256);
+        let off = distance(&posterior, &catalogue, &probabilities);
         assert!(off < 0.02, "{name}: q(m) is off by {off}");
         let draws = posterior.draw(5000, 0).unwrap();
         assert!((0..5000).all(|row| draws.word(row)[..2] != [1, 1]), "{name}");
-        let check = check_with(&mut posterior, 10_000);
+        let check = check_with(&posterior, 10_000);
         assert_corrected(name, &check, &catalogue, &probabilities, 6);
         assert!((check.log_evidence.value - log_evidence).abs() < 3.0 * check.log_evidence.se + 1e-3, "{name}");
         for model in check.correction.models.iter().take(6) {
@@ -230,23 +233,23 @@ fn priors_of_models_count_and_models_of_prior_zero_are_never_drawn() {
 #[test]
 fn undefined_densities_and_forbidden_words_do_not_stop_a_refinement() {
     let space = Subsets::new(3).unwrap().with_sizes(1..=3).unwrap();
-    let problem = problem::from_fn(space, |_, theta, gradient| {
+    let problem = Arc::new(problem::from_fn(space, |_, theta, gradient| {
         gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
         let log_tau = std::f64::consts::TAU.ln();
         if theta[0] > 1.8 {
             return f64::NAN;
         }
         -theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
-    });
+    }));
     let device = Cpu::<f32>::new(2).unwrap();
     let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
     // A flat target would spread to where it is undefined.
     let settings = TrainSettings { steps: 300, batch: 256, temper: TemperSettings::NONE, ..TrainSettings::default() };
-    let trainer = Trainer::new(&problem, &device, &family, &settings).unwrap();
-    let mut posterior = trainer.run(&mut Silent).unwrap().posterior;
-    let check = check_with(&mut posterior, 5000);
+    let trainer = Trainer::new(problem.clone(), device.clone(), &family, &settings).unwrap();
+    let posterior = trainer.run(&mut Silent).unwrap().posterior;
+    let check = check_with(&posterior, 5000);
     assert!(check.undefined > 0 && check.elbo.value.is_finite());
-    let refined = refine(&mut posterior, &RefineSettings { iterations: 100, ..RefineSettings::default() }).unwrap();
+    let refined = refine(&posterior, &RefineSettings { iterations: 100, ..RefineSettings::default() }).unwrap();
     assert!(refined.correction.models.iter().all(|model| problem.space().is_allowed(&model.model)));
     assert!((0..refined.draws.len()).all(|row| refined.draws.theta(row)[0] <= 1.8));
     assert!(refined.draws.log_target.iter().all(|log_target| log_target.is_finite()));
@@ -280,13 +283,14 @@ fn a_space_that_does_not_count_its_words_needs_a_prior_and_then_works() {
             2.0 * f64::from(model[0]) - theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
         })
     };
-    let silent = problem();
-    let error = vti::family::Family::new(&silent, &device, &FamilySettings::default(), 8, 1).unwrap_err().to_string();
+    let silent = Arc::new(problem());
+    let error =
+        vti::family::Family::new(silent, device.clone(), &FamilySettings::default(), 8, 1).unwrap_err().to_string();
     assert!(error.contains("log_count"), "{error}");
-    let problem = problem().with_log_prior(|_| -4f64.ln());
+    let problem = Arc::new(problem().with_log_prior(|_| -4f64.ln()));
     for (name, models) in distributions() {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &device, &family, 300, 128);
+        let posterior = train(&problem, &device, &family, 300, 128);
         let best: f64 = posterior
             .model_probabilities(1)
             .unwrap()
@@ -300,16 +304,16 @@ fn a_space_that_does_not_count_its_words_needs_a_prior_and_then_works() {
 
 #[test]
 fn a_large_space_is_judged_by_what_can_be_known_about_it() {
-    let problem = problem::from_fn(Subsets::new(30).unwrap(), |_, theta, gradient| {
+    let problem = Arc::new(problem::from_fn(Subsets::new(30).unwrap(), |_, theta, gradient| {
         gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
         let log_tau = std::f64::consts::TAU.ln();
         -theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
-    });
+    }));
     let device = Cpu::<f32>::new(2).unwrap();
     // At the start q is exact: all models alike, all parameters standard normal.
     let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
-    let mut posterior = train(&problem, &device, &family, 2, 16);
-    let check = check_with(&mut posterior, 5000);
+    let posterior = train(&problem, &device, &family, 2, 16);
+    let check = check_with(&posterior, 5000);
     assert!(check.correction.total_variation < 0.02, "{}", check.verdict.text);
     assert_eq!(check.verdict.kind, VerdictKind::Trust, "{}", check.verdict.text);
     let json = serde_json::to_string(&check).unwrap();

@@ -1,5 +1,7 @@
 //! Unions of correlated Gaussians.
 
+use std::sync::Arc;
+
 use vti::check::VerdictKind;
 use vti::device::Cpu;
 use vti::family::FamilySettings;
@@ -9,16 +11,16 @@ use crate::problems::Gaussians;
 use crate::{affine, assert_corrected, check_with, distance, distributions, train};
 
 /// Trains every distribution of `which` on a problem and compares with the truth.
-fn truth<S: ModelSpace>(space: S, which: impl Fn(&str) -> bool, steps: u64, batch: usize) {
-    let problem = Gaussians::new(space, 0.8, 1.0, 3);
+fn truth<S: ModelSpace + 'static>(space: S, which: impl Fn(&str) -> bool, steps: u64, batch: usize) {
+    let problem = Arc::new(Gaussians::new(space, 0.8, 1.0, 3));
     let device = Cpu::<f32>::new(2).unwrap();
     let (probabilities, log_evidence) = (problem.probabilities(), problem.log_total_evidence());
     for (name, models) in distributions().into_iter().filter(|(name, _)| which(name)) {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &device, &family, steps, batch);
-        let distance = distance(&mut posterior, problem.catalogue(), &probabilities);
+        let posterior = train(&problem, &device, &family, steps, batch);
+        let distance = distance(&posterior, problem.catalogue(), &probabilities);
         assert!(distance < 0.02, "{name}: q(m) is off by {distance}");
-        let check = check_with(&mut posterior, 10_000);
+        let check = check_with(&posterior, 10_000);
         assert_corrected(name, &check, problem.catalogue(), &probabilities, 5);
         let (value, se) = (check.log_evidence.value, check.log_evidence.se);
         assert!((value - log_evidence).abs() < 3.0 * se + 1e-3, "{name}: {value} ± {se}, truth {log_evidence}");

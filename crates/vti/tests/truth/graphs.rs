@@ -1,11 +1,12 @@
 //! Linear graphs, where the probability of every edge is known.
 
+use std::sync::Arc;
+
 use vti::check::{Check, VerdictKind};
 use vti::device::Cpu;
 use vti::family::{FamilySettings, Structure};
 use vti::models::{AutoregressiveSettings, LearningSettings, ModelsSettings, WordNetSettings};
 use vti::posterior::Posterior;
-use vti::problem::Problem;
 use vti::problem::dag::simulate::{SimulationSettings, simulate};
 use vti::problem::dag::{
     Dag, DagSettings, Enumeration, GraphPrior, LinearEvidence, NodeData, Noise, Rules, Sem, enumerate,
@@ -23,9 +24,9 @@ fn simulated(nodes: usize, rows: usize, seed: u64) -> NodeData {
     simulate(&settings).unwrap().table
 }
 
-fn problem(table: NodeData, prior: GraphPrior, noise: Noise, rules: Rules) -> Dag {
+fn problem(table: NodeData, prior: GraphPrior, noise: Noise, rules: Rules) -> Arc<Dag> {
     let settings = DagSettings { sem: Sem::Linear {}, noise, prior, rules, ..DagSettings::default() };
-    Dag::new(table, settings).unwrap()
+    Arc::new(Dag::new(table, settings).unwrap())
 }
 
 fn exact(problem: &Dag) -> Enumeration {
@@ -39,17 +40,19 @@ fn exact(problem: &Dag) -> Enumeration {
 }
 
 /// The default family is right about all edges, the evidence and the leading graphs.
-fn assert_edges(name: &str, problem: &Dag) -> Enumeration {
+fn assert_edges(name: &str, problem: &Arc<Dag>) -> Enumeration {
     // With known noise flows start from the posterior; otherwise they have its skewness to learn.
     let steps = if problem.settings().noise == KNOWN { 300 } else { 1000 };
     let device = Cpu::<f32>::new(2).unwrap();
     let exact = exact(problem);
-    let mut posterior = train(problem, &device, &FamilySettings::default(), steps, 128);
-    let check = check_with(&mut posterior, 4000);
-    let factors = check.factors.as_ref().unwrap();
+    let posterior = train(problem, &device, &FamilySettings::default(), steps, 128);
+    let check = check_with(&posterior, 4000);
+    let blocks = check.blocks.as_ref().unwrap();
+    let edges_q = problem.edge_matrix(&blocks.features_q);
+    let edges = problem.edge_matrix(&blocks.features.iter().map(|edge| edge.value).collect::<Vec<_>>());
     assert_eq!(check.verdict.kind, VerdictKind::Trust, "{name}: {}", check.verdict.text);
     for (place, &truth) in exact.edges.iter().enumerate() {
-        let (q, corrected) = (factors.edges_q[place], factors.edges[place].value);
+        let (q, corrected) = (edges_q[place], edges[place]);
         assert!((q - truth).abs() < 0.03, "{name}: edge {place}: q says {q}, truth {truth}");
         assert!((corrected - truth).abs() < 0.01, "{name}: edge {place}: corrected {corrected}, truth {truth}");
     }
@@ -135,7 +138,7 @@ fn what_cannot_be_told_apart_is_equally_likely() {
 }
 
 /// Probabilities of edges under q, all words being few.
-fn edges_q(posterior: &mut Posterior<'_, Dag, Cpu<f32>>, space: &Dags) -> Vec<f64> {
+fn edges_q(posterior: &Posterior<Cpu<f32>>, space: &Dags) -> Vec<f64> {
     let nodes = space.nodes();
     let (mut edges, mut adjacency) = (vec![0.0; nodes * nodes], vec![false; nodes * nodes]);
     for model in posterior.model_probabilities(1).unwrap() {
@@ -167,10 +170,10 @@ fn one_flow_over_all_coordinates_is_right_too() {
     for (models, steps) in distributions.into_iter().zip([400, 1200]) {
         let family =
             FamilySettings { structure: Structure::Joint, models, flow: affine(), ..FamilySettings::default() };
-        let mut posterior = train(&problem, &device, &family, steps, 256);
-        let found = edges_q(&mut posterior, problem.space());
-        let check = check_with(&mut posterior, 8000);
-        assert!(check.factors.is_none());
+        let posterior = train(&problem, &device, &family, steps, 256);
+        let found = edges_q(&posterior, problem.space());
+        let check = check_with(&posterior, 8000);
+        assert!(check.blocks.is_none());
         assert_eq!(check.verdict.kind, VerdictKind::Trust, "{}", check.verdict.text);
         for (place, &truth) in exact.edges.iter().enumerate() {
             assert!((found[place] - truth).abs() < 0.03, "{:?}: {place}: {} {truth}", family.models, found[place]);
@@ -206,7 +209,7 @@ fn graphs_of_hidden_units_are_corrected_from_the_prior() {
             table.clone(),
             DagSettings { sem, noise: KNOWN, prior: GraphPrior::Orders, ..DagSettings::default() },
         );
-        let problem = problem.unwrap();
+        let problem = Arc::new(problem.unwrap());
         let columns = &table.columns;
         let alone = |node: usize| {
             let squares: f64 = columns[node].iter().map(|x| x * x).sum();
@@ -220,11 +223,11 @@ fn graphs_of_hidden_units_are_corrected_from_the_prior() {
         ];
         let total = log_sum_exp(&logs);
         let device = Cpu::<f32>::new(2).unwrap();
-        let mut posterior = train(&problem, &device, &FamilySettings::default(), 300, 128);
-        let check = check_with(&mut posterior, 4000);
-        let factors = check.factors.as_ref().unwrap();
-        for (edge, log) in [(1, logs[0]), (2, logs[1])] {
-            let (found, truth) = (factors.edges[edge], (log - total).exp());
+        let posterior = train(&problem, &device, &FamilySettings::default(), 300, 128);
+        let check = check_with(&posterior, 4000);
+        let edges = &check.blocks.as_ref().unwrap().features;
+        for (edge, log) in [(0, logs[0]), (1, logs[1])] {
+            let (found, truth) = (edges[edge], (log - total).exp());
             let off = (found.value - truth).abs();
             assert!(off < 4.0 * found.se + 0.005, "{rows} rows, seed {seed}: {found:?}, truth {truth}");
             assert!(found.se < 0.05, "{rows} rows, seed {seed}: {found:?}");

@@ -10,6 +10,8 @@ mod problems;
 mod shapes;
 mod surrogate;
 
+use std::sync::Arc;
+
 use vti::check::{Check, CheckSettings, check};
 use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
@@ -41,27 +43,23 @@ pub(crate) fn affine() -> FlowKind {
 }
 
 /// Trains with the default settings except for these.
-pub(crate) fn train<'a, P: Problem>(
-    problem: &'a P,
-    device: &'a Cpu<f32>,
+pub(crate) fn train(
+    problem: &Arc<impl Problem + 'static>,
+    device: &Cpu<f32>,
     family: &FamilySettings,
     steps: u64,
     batch: usize,
-) -> Posterior<'a, P, Cpu<f32>> {
+) -> Posterior<Cpu<f32>> {
     let settings = TrainSettings { steps, batch, ..TrainSettings::default() };
-    Trainer::new(problem, device, family, &settings).unwrap().run(&mut Silent).unwrap().posterior
+    Trainer::new(problem.clone(), device.clone(), family, &settings).unwrap().run(&mut Silent).unwrap().posterior
 }
 
-pub(crate) fn check_with<P: Problem>(posterior: &mut Posterior<'_, P, Cpu<f32>>, draws: usize) -> Check {
+pub(crate) fn check_with(posterior: &Posterior<Cpu<f32>>, draws: usize) -> Check {
     check(posterior, &CheckSettings { draws, ..CheckSettings::default() }).unwrap()
 }
 
 /// Total variation between q(m) and probabilities by number.
-pub(crate) fn distance<P: Problem>(
-    posterior: &mut Posterior<'_, P, Cpu<f32>>,
-    catalogue: &Catalogue,
-    truth: &[f64],
-) -> f64 {
+pub(crate) fn distance(posterior: &Posterior<Cpu<f32>>, catalogue: &Catalogue, truth: &[f64]) -> f64 {
     let found = posterior.model_probabilities(1).unwrap();
     assert_eq!(found.len(), truth.len(), "all models are enumerated");
     assert!((found.iter().map(|model| model.probability.value).sum::<f64>() - 1.0).abs() < 1e-4);

@@ -54,9 +54,7 @@ impl<S: ModelSpace> Gaussians<S> {
 }
 
 impl<S: ModelSpace> Problem for Gaussians<S> {
-    type Space = S;
-
-    fn space(&self) -> &S {
+    fn space(&self) -> &dyn ModelSpace {
         &self.space
     }
 

@@ -1,8 +1,10 @@
 //! Targets that are not Gaussian, with evidences by quadrature.
 
+use std::sync::Arc;
+
 use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
-use vti::problem;
+use vti::problem::{self, Problem};
 use vti::space::{Catalogue, OneOf};
 
 use crate::problems::{log_mean_exp, normalise};
@@ -44,21 +46,21 @@ fn quadrature() -> Vec<f64> {
 
 #[test]
 fn a_banana_and_two_modes() {
-    let problem = problem::from_fn(OneOf::with_dims(&[2, 1, 0]).unwrap(), log_density);
+    let problem = Arc::new(problem::from_fn(OneOf::with_dims(&[2, 1, 0]).unwrap(), log_density));
     let evidences = quadrature();
     // The banana's own normaliser is known: ∫ exp(−x²/4) dx ∫ exp(−b²/0.8) db.
     let exact = (4.0 * std::f64::consts::PI).sqrt() * (0.8 * std::f64::consts::PI).sqrt();
     assert!((evidences[0] - exact.ln()).abs() < 1e-6);
     let (probabilities, log_evidence) = (normalise(&evidences), log_mean_exp(&evidences));
-    let catalogue = Catalogue::new(problem::Problem::space(&problem), 10).unwrap();
+    let catalogue = Catalogue::new(problem.space(), 10).unwrap();
     let device = Cpu::<f32>::new(2).unwrap();
     for (name, models) in distributions() {
         let flow = FlowKind::Spline { layers: 3, blocks: 1, hidden: 32 };
         let family = FamilySettings { models, flow, ..FamilySettings::default() };
-        let mut posterior = train(&problem, &device, &family, 1200, 512);
-        let distance = distance(&mut posterior, &catalogue, &probabilities);
+        let posterior = train(&problem, &device, &family, 1200, 512);
+        let distance = distance(&posterior, &catalogue, &probabilities);
         assert!(distance < 0.02, "{name}: q(m) is off by {distance}");
-        let check = check_with(&mut posterior, 10_000);
+        let check = check_with(&posterior, 10_000);
         assert_corrected(name, &check, &catalogue, &probabilities, 3);
         let (value, se) = (check.log_evidence.value, check.log_evidence.se);
         assert!((value - log_evidence).abs() < 3.0 * se + 1e-3, "{name}: {value} ± {se}, truth {log_evidence}");

@@ -1,6 +1,6 @@
 //! The theorem of the paper: at fixed φ the surrogate's distribution approaches the optimal one.
 
-use vti::device::Cpu;
+use vti::device::{Cpu, Device};
 use vti::models::{Covariance, Draw, ModelDistribution, ScoredBatch, Surrogate, SurrogateSettings};
 use vti::random::{Purpose, Stream};
 use vti::space::{Catalogue, ModelSpace, Subsets};
@@ -15,34 +15,37 @@ fn divergences(covariance: Covariance, beta: f64, seed: u64) -> Vec<f64> {
     let objective: Vec<f64> = (0..models as u64).map(|m| Stream::new(seed, Purpose::Other(1), 0, m).normal()).collect();
     let optimal = normalise(&objective);
     let settings = SurrogateSettings { covariance, beta, inflation: 0.0, ..SurrogateSettings::default() };
-    let mut surrogate = Surrogate::new(&device, &space, catalogue.clone(), |_| -space.log_count(), &settings).unwrap();
+    let mut surrogate =
+        Surrogate::new(device.workers(), &space, catalogue.clone(), |_| -space.log_count(), &settings).unwrap();
     let all: Vec<u16> = (0..models).flat_map(|m| catalogue.model(m).unwrap().to_vec()).collect();
     let (mut words, mut log_q) = (vec![0; rows * 6], vec![0.0; rows]);
     let mut found = Vec::new();
     for step in 1..=512u64 {
         let draw = Draw { seed, purpose: Purpose::Models, step };
-        surrogate.sample(&device, draw, &mut words, &mut log_q);
+        surrogate.sample(&device, draw, &mut words, &mut log_q).unwrap();
         let noise = |row: usize| 2.0 * Stream::new(seed, Purpose::Other(2), step, row as u64).normal();
         let value = |row: usize| objective[catalogue.index(&words[row * 6..][..6]).unwrap()] + noise(row);
         let log_h: Vec<f64> = (0..rows).map(|row| -value(row)).collect();
         let log_prior = vec![-space.log_count(); rows];
         let kept = vec![true; rows];
-        surrogate.update(
-            &device,
-            &ScoredBatch {
-                words: &words,
-                log_q: &log_q,
-                log_prior: &log_prior,
-                log_h: &log_h,
-                blocks: None,
-                kept: &kept,
-                pace: 1.0,
-                information_limit: f64::INFINITY,
-            },
-        );
+        surrogate
+            .update(
+                &device,
+                &ScoredBatch {
+                    words: &words,
+                    log_q: &log_q,
+                    log_prior: &log_prior,
+                    log_h: &log_h,
+                    blocks: None,
+                    kept: &kept,
+                    pace: 1.0,
+                    information_limit: f64::INFINITY,
+                },
+            )
+            .unwrap();
         if step.is_power_of_two() && step > 1 {
             let mut q = vec![0.0; models];
-            surrogate.log_prob(&device, &all, &mut q);
+            surrogate.log_prob(&device, &all, &mut q).unwrap();
             found.push(q.iter().zip(&optimal).map(|(log_q, p)| log_q.exp() * (log_q - p.ln())).sum());
         }
     }

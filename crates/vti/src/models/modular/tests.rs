@@ -1,29 +1,33 @@
 //! Sums over graphs against brute force, and what a modular distribution learns, keeps and forgets.
 
-use super::table::{all_sets, search};
+use super::table::search;
 use super::*;
 use crate::device::Cpu;
 use crate::graph::{Graph, nodes_of};
-use crate::models::BlockScores;
-use crate::problem::{DensityError, Topology};
+use crate::models::BlockLosses;
+use crate::problem::dag::{Dag, DagSettings, GraphPrior, NodeData, Noise, Rules, Sem};
+use crate::problem::{DensityError, KeyScores};
 use crate::random::{Purpose, Stream};
-use crate::space::Catalogue;
+use crate::space::{Catalogue, Dags, ModelSpace};
 use crate::stats::log_sum_exp;
 
-const TOPOLOGIES: [Topology; 2] = [Topology::Orders, Topology::Graphs];
+const PRIORS: [GraphPrior; 2] = [GraphPrior::Orders, GraphPrior::Graphs];
 
-/// Nodes with a prior and a estimate for every set of parents, and nothing to be learned about parameters.
+/// A function of a node and a set of parents.
+type OfSet = Box<dyn Fn(usize, u64) -> f64 + Send + Sync>;
+
+/// Nodes with a prior and an estimate for every set of parents, and nothing to be learned about parameters.
 struct Given {
-    topology: Topology,
-    log_prior: Box<dyn Fn(usize, u64) -> f64 + Send + Sync>,
-    estimate: Box<dyn Fn(usize, u64) -> f64 + Send + Sync>,
+    prior: GraphPrior,
+    log_prior: OfSet,
+    estimate: OfSet,
 }
 
 impl Given {
     /// Random estimates of this spread.
-    fn random(topology: Topology, spread: f64, seed: u64) -> Self {
+    fn random(prior: GraphPrior, spread: f64, seed: u64) -> Self {
         Self {
-            topology,
+            prior,
             log_prior: Box::new(|_, _| 0.0),
             estimate: Box::new(move |node, set| spread * normal(seed, node, set)),
         }
@@ -47,31 +51,145 @@ fn normal(seed: u64, node: usize, set: u64) -> f64 {
     Stream::new(seed, Purpose::Other(1), node as u64, set).normal()
 }
 
-impl Factors for Given {
+/// Graphs whose nodes are scored by what is given; the rest is that of linear equations.
+struct Question {
+    dag: Dag,
+    given: Arc<Given>,
+}
+
+/// Linear equations over so many nodes, with a parameter for each edge.
+fn linear(nodes: usize, prior: GraphPrior, rules: Rules) -> Dag {
+    let columns = (0..nodes).map(|node| (0..3).map(|row| normal(7, node, row)).collect()).collect();
+    let data = NodeData { names: (1..=nodes).map(|node| format!("x{node}")).collect(), columns };
+    let noise = Noise::Known { sigma: 1.0 };
+    Dag::new(data, DagSettings { sem: Sem::Linear {}, noise, prior, rules, ..DagSettings::default() }).unwrap()
+}
+
+impl Problem for Question {
+    fn space(&self) -> &dyn ModelSpace {
+        self.dag.space()
+    }
+
+    fn log_density(&self, _: &[u16], _: &[f64], _: &mut [f64]) -> Result<f64, DensityError> {
+        Ok(0.0)
+    }
+
+    fn blocks(&self) -> Option<&dyn Blocks> {
+        Some(self)
+    }
+}
+
+impl Blocks for Question {
+    fn count(&self) -> usize {
+        self.dag.count()
+    }
+
+    fn width(&self) -> usize {
+        self.dag.width()
+    }
+
+    fn keys(&self, word: &[u16], keys: &mut [u64]) {
+        self.dag.keys(word, keys);
+    }
+
+    fn mark_active(&self, node: usize, parents: u64, active: &mut [bool]) {
+        Blocks::mark_active(&self.dag, node, parents, active);
+    }
+
+    fn feature_count(&self) -> usize {
+        self.dag.feature_count()
+    }
+
+    fn features(&self, node: usize, parents: u64, to: &mut [f64]) {
+        Blocks::features(&self.dag, node, parents, to);
+    }
+
     fn log_density(&self, _: usize, _: u64, _: &[f64], _: &mut [f64]) -> Result<f64, DensityError> {
         Ok(0.0)
     }
 
     fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
-        (self.estimate)(node, parents)
+        (self.given.estimate)(node, parents)
     }
 
-    fn log_prior(&self, node: usize, parents: u64) -> f64 {
-        (self.log_prior)(node, parents)
-    }
-
-    fn topology(&self) -> Topology {
-        self.topology
+    fn models(&self) -> Option<&dyn BlockModels> {
+        self.dag.models().map(|_| self as &dyn BlockModels)
     }
 }
 
+impl BlockModels for Question {
+    fn log_prior(&self, node: usize, parents: u64) -> f64 {
+        (self.given.log_prior)(node, parents)
+    }
+
+    fn all_keys(&self, node: usize, max: usize) -> Option<Vec<u64>> {
+        self.dag.all_keys(node, max)
+    }
+
+    fn smallest_key(&self, node: usize) -> u64 {
+        self.dag.smallest_key(node)
+    }
+
+    fn larger_keys(&self, node: usize, parents: u64) -> Vec<u64> {
+        self.dag.larger_keys(node, parents)
+    }
+
+    fn size(&self, parents: u64) -> u32 {
+        self.dag.size(parents)
+    }
+
+    fn for_each_feature(&self, node: usize, parents: u64, visit: &mut dyn FnMut(usize)) {
+        self.dag.for_each_feature(node, parents, visit);
+    }
+
+    fn log_words(&self, parents: &[u64]) -> f64 {
+        self.dag.log_words(parents)
+    }
+
+    fn words_share(&self) -> bool {
+        self.dag.words_share()
+    }
+
+    fn sums(&self) -> Box<dyn ModelSums> {
+        self.dag.sums()
+    }
+}
+
+/// A distribution that has asked for nothing yet.
+fn unprepared(nodes: usize, given: &Arc<Given>, settings: &ModularSettings) -> Result<Modular, ModelsError> {
+    let dag = linear(nodes, given.prior, Rules::default());
+    Modular::new(Arc::new(Question { dag, given: Arc::clone(given) }), settings)
+}
+
+/// A distribution that can be drawn from.
+fn modular(nodes: usize, given: &Arc<Given>, settings: &ModularSettings) -> Modular {
+    let mut models = unprepared(nodes, given, settings).unwrap();
+    prepare(&mut models);
+    models
+}
+
+/// As before every step of training.
+fn prepare(models: &mut Modular) {
+    assert!(models.prepare(&Cpu::<f64>::single(), &mut |_, _| ControlFlow::Continue(())).is_continue());
+}
+
+fn scores_of(models: &Modular) -> BlockScores {
+    ModelDistribution::<Cpu<f64>>::block_scores(models).unwrap().clone()
+}
+
+/// What follows from scores of so many nodes.
+fn probabilities(scores: &BlockScores, prior: GraphPrior) -> BlockProbabilities {
+    let dag = linear(scores.blocks.len(), prior, Rules::default());
+    scores.probabilities(&dag, dag.space().feature_count(), &Workers::SINGLE)
+}
+
 /// Some cases of 4 nodes: near and far scores, with and without gaps.
-fn cases() -> Vec<Given> {
+fn cases() -> Vec<Arc<Given>> {
     let spreads = [(1.0, 0.0), (4.0, 0.4), (3000.0, 0.0), (3000.0, 0.4)];
-    let cases = TOPOLOGIES.into_iter().flat_map(|topology| spreads.map(|(spread, gaps)| (topology, spread, gaps)));
+    let cases = PRIORS.into_iter().flat_map(|prior| spreads.map(|(spread, gaps)| (prior, spread, gaps)));
     cases
         .zip(10..)
-        .map(|((topology, spread, gaps), seed)| Given::random(topology, spread, seed).with_gaps(gaps, seed))
+        .map(|((prior, spread, gaps), seed)| Arc::new(Given::random(prior, spread, seed).with_gaps(gaps, seed)))
         .collect()
 }
 
@@ -91,47 +209,47 @@ fn by_definition(given: &Given, space: &Dags, words: &[u16]) -> Vec<(f64, Vec<u6
         let mut parents = vec![0; space.nodes()];
         space.parents(word, &mut parents);
         let scores: f64 = parents.iter().enumerate().map(|(node, &set)| given.score(node, set)).sum();
-        let log_orders = match given.topology {
-            Topology::Orders => 0.0,
-            Topology::Graphs => Graph::from_parents(parents.clone()).unwrap().log_orders().unwrap(),
+        let log_orders = match given.prior {
+            GraphPrior::Orders => 0.0,
+            GraphPrior::Graphs => Graph::from_parents(parents.clone()).unwrap().log_orders().unwrap(),
         };
         (scores - log_orders, parents)
     };
     words.chunks_exact(space.arities().len()).map(of).collect()
 }
 
-fn log_probs(models: &mut Modular<'_>, words: &[u16]) -> Vec<f64> {
-    let mut log_q = vec![0.0; words.len() / models.space.arities().len()];
-    models.log_prob(&Cpu::<f64>::single(), words, &mut log_q);
+fn log_probs(models: &Modular, words: &[u16]) -> Vec<f64> {
+    let mut log_q = vec![0.0; words.len() / models.problem.space().arities().len()];
+    models.log_prob(&Cpu::<f64>::single(), words, &mut log_q).unwrap();
     log_q
 }
 
 #[test]
 fn sums_are_those_over_all_words() {
-    let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
+    let space = Dags::new(4, 1).unwrap();
     let words = all_words(&space);
     for given in cases() {
-        let mut models = Modular::new(&device, &space, &given, &trusting()).unwrap();
+        let models = modular(space.nodes(), &given, &trusting());
         let weights = by_definition(&given, &space, &words);
         let log_total = log_sum_exp(&weights.iter().map(|&(log, _)| log).collect::<Vec<_>>());
-        let scores = ModelDistribution::<Cpu<f64>>::parent_scores(&mut models, &device).unwrap();
-        let found = scores.probabilities(&device);
+        let scores = scores_of(&models);
+        let found = probabilities(&scores, given.prior);
         let close = |a: f64, b: f64| (a - b).abs() < 1e-11 * (1.0 + a.abs());
         assert!(close(found.log_total, log_total), "{} {log_total}", found.log_total);
         let probability = |of: &dyn Fn(&[u64]) -> bool| -> f64 {
             weights.iter().filter(|(_, parents)| of(parents)).map(|(log, _)| (log - log_total).exp()).sum()
         };
-        for (node, (scores, found)) in scores.nodes.iter().zip(&found.nodes).enumerate() {
-            for (&set, &found) in scores.sets.iter().zip(found) {
+        for (node, (scores, found)) in scores.blocks.iter().zip(&found.blocks).enumerate() {
+            for (&set, &found) in scores.keys.iter().zip(found) {
                 let expected = probability(&|parents| parents[node] == set);
                 assert!((found - expected).abs() < 1e-10, "{node} {set:b}: {found} {expected}");
             }
         }
-        for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))) {
+        for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).filter(|(from, to)| from != to) {
             let expected = probability(&|parents| parents[to] >> from & 1 == 1);
-            assert!((found.edges[from * 4 + to] - expected).abs() < 1e-10);
+            assert!((found.features[space.edge_feature(from, to)] - expected).abs() < 1e-10);
         }
-        for (found, (log, _)) in log_probs(&mut models, &words).into_iter().zip(&weights) {
+        for (found, (log, _)) in log_probs(&models, &words).into_iter().zip(&weights) {
             assert!(found == log - log_total || close(found, log - log_total), "{found} {}", log - log_total);
         }
     }
@@ -139,20 +257,22 @@ fn sums_are_those_over_all_words() {
 
 #[test]
 fn graphs_and_orders_are_counted() {
-    let device = Cpu::<f64>::single();
     let nodes = 8;
     let sets = |node: usize| (0..1u64 << nodes).filter(move |set| set >> node & 1 == 0).collect::<Vec<_>>();
-    let free = |node: usize| NodeScores { logits: vec![0.0; 128], log_prior: vec![0.0; 128], sets: sets(node) };
-    let count = |topology| ParentScores { topology, nodes: (0..nodes).map(free).collect() }.probabilities(&device);
+    let free = |node: usize| KeyScores {
+        keys: sets(node),
+        scores: vec![0.0; 128],
+        log_prior: vec![0.0; 128],
+        ranked: Vec::new(),
+    };
+    let count = |prior| probabilities(&BlockScores { blocks: (0..nodes).map(free).collect() }, prior);
     // The number of acyclic graphs of 8 labelled nodes, and 8! orders of 28 edges each.
-    let (graphs, orders) = (count(Topology::Graphs), count(Topology::Orders));
+    let (graphs, orders) = (count(GraphPrior::Graphs), count(GraphPrior::Orders));
     assert!((graphs.log_total - 783_702_329_343f64.ln()).abs() < 1e-11);
     assert!((orders.log_total - (40_320.0 * 2f64.powi(28)).ln()).abs() < 1e-11);
     // An edge points one way in half of the orders, and is there in half of these.
-    assert!(
-        orders.edges.iter().enumerate().all(|(i, edge)| (edge - if i % 9 == 0 { 0.0 } else { 0.25 }).abs() < 1e-12)
-    );
-    for sums in graphs.nodes.iter().chain(&orders.nodes) {
+    assert!(orders.features.len() == 56 && orders.features.iter().all(|edge| (edge - 0.25).abs() < 1e-12));
+    for sums in graphs.blocks.iter().chain(&orders.blocks) {
         assert!((sums.iter().sum::<f64>() - 1.0).abs() < 1e-11);
     }
 }
@@ -162,11 +282,11 @@ fn draws_are_as_frequent_as_they_are_probable() {
     let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     let (words, width, count) = (all_words(&space), space.arities().len(), 20_000);
     for given in cases() {
-        let mut models = Modular::new(&device, &space, &given, &trusting()).unwrap();
-        let expected: Vec<f64> = log_probs(&mut models, &words).iter().map(|log| count as f64 * log.exp()).collect();
+        let models = modular(space.nodes(), &given, &trusting());
+        let expected: Vec<f64> = log_probs(&models, &words).iter().map(|log| count as f64 * log.exp()).collect();
         let (mut drawn, mut log_q) = (vec![0; count * width], vec![0.0; count]);
-        models.sample(&device, Draw { seed: 5, purpose: Purpose::Models, step: 1 }, &mut drawn, &mut log_q);
-        for (of_draw, of_word) in log_q.iter().zip(log_probs(&mut models, &drawn)) {
+        models.sample(&device, Draw { seed: 5, purpose: Purpose::Models, step: 1 }, &mut drawn, &mut log_q).unwrap();
+        for (of_draw, of_word) in log_q.iter().zip(log_probs(&models, &drawn)) {
             assert!((of_draw - of_word).abs() < 1e-9 * (1.0 + of_word.abs()), "{of_draw} {of_word}");
         }
         let catalogue = Catalogue::new(&space, 1 << 20).unwrap();
@@ -191,33 +311,44 @@ fn draws_are_as_frequent_as_they_are_probable() {
 #[test]
 fn rules_have_no_exceptions() {
     let device = Cpu::<f64>::single();
-    let graph = |edges: &[(usize, usize)]| Graph::from_edges(4, edges).unwrap();
-    let rules = EdgeRules::new(graph(&[(2, 0), (1, 3)]), graph(&[(2, 0), (1, 3), (0, 3), (3, 0), (2, 1), (0, 1)]), 2);
-    let space = Dags::new(4, 1).unwrap().with_rules(rules.unwrap()).unwrap();
+    // All but six edges are forbidden, two of these are required.
+    let allowed = [[2, 0], [1, 3], [0, 3], [3, 0], [2, 1], [0, 1]];
+    let pairs = (0..4).flat_map(|from| (0..4).map(move |to| [from, to]));
+    let rules = Rules {
+        required: vec![[2, 0], [1, 3]],
+        forbidden: pairs.filter(|edge| edge[0] != edge[1] && !allowed.contains(edge)).collect(),
+        max_parents: Some(2),
+        ..Rules::default()
+    };
     let words = all_words(&Dags::new(4, 1).unwrap());
-    for topology in TOPOLOGIES {
-        let given = Given::random(topology, 2.0, 3);
-        let mut models = Modular::new(&device, &space, &given, &trusting()).unwrap();
-        let log_q = log_probs(&mut models, &words);
+    for prior in PRIORS {
+        let (dag, given) = (linear(4, prior, rules.clone()), Arc::new(Given::random(prior, 2.0, 3)));
+        let space = dag.space().clone();
+        let mut models = Modular::new(Arc::new(Question { dag, given }), &trusting()).unwrap();
+        prepare(&mut models);
+        let log_q = log_probs(&models, &words);
         for (word, log_q) in words.chunks_exact(9).zip(&log_q) {
             assert_eq!(*log_q > f64::NEG_INFINITY, space.is_allowed(word), "{word:?}");
         }
         assert!(log_sum_exp(&log_q).abs() < 1e-11);
         let (mut drawn, mut log_q) = (vec![0; 500 * 9], vec![0.0; 500]);
-        models.sample(&device, Draw { seed: 1, purpose: Purpose::Models, step: 0 }, &mut drawn, &mut log_q);
+        models.sample(&device, Draw { seed: 1, purpose: Purpose::Models, step: 0 }, &mut drawn, &mut log_q).unwrap();
         assert!(drawn.chunks_exact(9).all(|word| space.is_allowed(word)));
     }
 }
 
 /// A step of learning from what the given scores say, with noise.
-fn learn(models: &mut Modular<'_>, truth: &Given, step: u64, noise: f64) {
+fn learn(models: &mut Modular, truth: &Given, step: u64, noise: f64) {
     let device = Cpu::<f64>::single();
-    let (rows, nodes, width) = (64, models.space.nodes(), models.space.arities().len());
+    prepare(models);
+    let problem = Arc::clone(&models.problem);
+    let (blocks, _) = parts(&*problem).unwrap();
+    let (rows, nodes, width) = (64, blocks.count(), problem.space().arities().len());
     let (mut words, mut log_q) = (vec![0; rows * width], vec![0.0; rows]);
-    models.sample(&device, Draw { seed: 8, purpose: Purpose::Models, step }, &mut words, &mut log_q);
+    models.sample(&device, Draw { seed: 8, purpose: Purpose::Models, step }, &mut words, &mut log_q).unwrap();
     let (mut keys, mut log_h) = (vec![0; rows * nodes], vec![0.0; rows * nodes]);
     for (row, word) in words.chunks_exact(width).enumerate() {
-        models.space.parents(word, &mut keys[row * nodes..][..nodes]);
+        blocks.keys(word, &mut keys[row * nodes..][..nodes]);
         let mut stream = Stream::new(8, Purpose::Other(3), step, row as u64);
         for node in 0..nodes {
             // A level that all sets of a node share says nothing about them.
@@ -236,39 +367,36 @@ fn learn(models: &mut Modular<'_>, truth: &Given, step: u64, noise: f64) {
         log_prior: &vec![0.0; rows],
         log_h: &vec![0.0; rows],
         kept: &kept,
-        blocks: Some(BlockScores { keys: &keys, log_h: &log_h }),
+        blocks: Some(BlockLosses { keys: &keys, log_h: &log_h }),
         pace: 1.0,
         information_limit: f64::INFINITY,
     };
-    models.update(&device, &batch);
+    models.update(&device, &batch).unwrap();
 }
 
 #[test]
-fn what_is_learned_is_the_truth_once_optimism_is_gone() {
+fn what_is_learned_is_the_truth_once_exploration_ends() {
     let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
-    for topology in TOPOLOGIES {
-        let truth = Given::random(topology, 1.5, 4);
+    for prior in PRIORS {
+        let truth = Arc::new(Given::random(prior, 1.5, 4));
         // The estimates are off by about 1 nat.
         let estimate = |node: usize, set: u64| 1.5 * normal(4, node, set) + normal(5, node, set);
-        let estimates = Given { estimate: Box::new(estimate), ..Given::random(topology, 0.0, 0) };
+        let estimates = Arc::new(Given { estimate: Box::new(estimate), ..Given::random(prior, 0.0, 0) });
         let settings = ModularSettings { inflation: 0.0, ..ModularSettings::default() };
-        let mut models = Modular::new(&device, &space, &estimates, &settings).unwrap();
+        let mut models = modular(space.nodes(), &estimates, &settings);
         (0..200).for_each(|step| learn(&mut models, &truth, step, 0.3));
-        let exact = {
-            let mut models = Modular::new(&device, &space, &truth, &trusting()).unwrap();
-            ModelDistribution::<Cpu<f64>>::parent_scores(&mut models, &device).unwrap().probabilities(&device)
-        };
-        let before = ModelDistribution::<Cpu<f64>>::parent_scores(&mut models, &device).unwrap();
-        models.settle(&device);
-        let after = ModelDistribution::<Cpu<f64>>::parent_scores(&mut models, &device).unwrap();
-        // Optimism is a standard deviation, at most that of a set nobody has seen.
-        for (before, after) in before.nodes.iter().zip(&after.nodes) {
-            let optimism = || before.logits.iter().zip(&after.logits).map(|(before, after)| before - after);
-            assert!(optimism().all(|by| by > 0.0 && by <= settings.prior_sd + 1e-9));
+        let exact = probabilities(&scores_of(&modular(space.nodes(), &truth, &trusting())), prior);
+        let before = scores_of(&models);
+        models.end_exploration(&device);
+        let after = scores_of(&models);
+        // An upper confidence bound is a standard deviation above, at most that of a set nobody has seen.
+        for (before, after) in before.blocks.iter().zip(&after.blocks) {
+            let above = || before.scores.iter().zip(&after.scores).map(|(before, after)| before - after);
+            assert!(above().all(|by| by > 0.0 && by <= settings.prior_sd + 1e-9));
         }
-        for (found, exact) in after.probabilities(&device).edges.iter().zip(&exact.edges) {
+        for (found, exact) in probabilities(&after, prior).features.iter().zip(&exact.features) {
             // A score known to 0.03 nats, several of them in each edge.
-            assert!((found - exact).abs() < 0.03, "{topology:?}: {found} {exact}");
+            assert!((found - exact).abs() < 0.03, "{prior:?}: {found} {exact}");
         }
     }
 }
@@ -278,21 +406,20 @@ fn a_state_goes_on_bit_for_bit() {
     let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     let words = all_words(&space);
     for given in cases() {
-        let truth = Given::random(given.topology, 2.0, 1);
-        let new = || Modular::new(&device, &space, &given, &ModularSettings::default()).unwrap();
+        let truth = Given::random(given.prior, 2.0, 1);
+        let new = || unprepared(space.nodes(), &given, &ModularSettings::default()).unwrap();
+        let state = |models: &Modular| ModelDistribution::<Cpu<f64>>::state(models, &device).unwrap();
         let mut first = new();
         // Before anything was asked there is nothing to keep, and that can be kept too.
         let mut nothing = new();
-        nothing.restore(&device, &mut ModelDistribution::<Cpu<f64>>::state(&first, &device)).unwrap();
+        nothing.restore(&device, &mut state(&first)).unwrap();
         (0..3).for_each(|step| learn(&mut first, &truth, step, 1.0));
         (0..3).for_each(|step| learn(&mut nothing, &truth, step, 1.0));
         let mut second = new();
-        second.restore(&device, &mut ModelDistribution::<Cpu<f64>>::state(&first, &device)).unwrap();
+        second.restore(&device, &mut state(&first)).unwrap();
         (3..6).for_each(|step| learn(&mut first, &truth, step, 1.0));
-        let bits = |models: &mut Modular<'_>| -> Vec<u64> {
-            log_probs(models, &words).into_iter().map(f64::to_bits).collect()
-        };
-        let expected = bits(&mut first);
+        let bits = |models: &Modular| -> Vec<u64> { log_probs(models, &words).into_iter().map(f64::to_bits).collect() };
+        let expected = bits(&first);
         for models in [&mut second, &mut nothing] {
             (3..6).for_each(|step| learn(models, &truth, step, 1.0));
             assert_eq!(bits(models), expected);
@@ -301,21 +428,21 @@ fn a_state_goes_on_bit_for_bit() {
 }
 
 #[test]
-fn sets_without_a_guess_are_not_lost() {
-    let (space, device) = (Dags::new(3, 1).unwrap(), Cpu::<f64>::single());
+fn sets_without_an_estimate_are_not_lost() {
+    let space = Dags::new(3, 1).unwrap();
     let words = all_words(&space);
-    let truth = Given::random(Topology::Orders, 1.0, 1);
+    let truth = Given::random(GraphPrior::Orders, 1.0, 1);
     let nothing = |node: usize, set: u64| match (node, set.count_ones()) {
         (0, _) | (_, 2) => f64::NEG_INFINITY,
         (1, 1) => f64::NAN,
         _ => normal(2, node, set),
     };
-    let given = Given { estimate: Box::new(nothing), ..Given::random(Topology::Orders, 1.0, 1) };
+    let given = Arc::new(Given { estimate: Box::new(nothing), ..Given::random(GraphPrior::Orders, 1.0, 1) });
     for start in [0.0, 0.1, 1.0] {
         let settings = ModularSettings { start, ..ModularSettings::default() };
-        let mut models = Modular::new(&device, &space, &given, &settings).unwrap();
+        let mut models = modular(space.nodes(), &given, &settings);
         for step in 0..5 {
-            let log_q = log_probs(&mut models, &words);
+            let log_q = log_probs(&models, &words);
             assert!(log_q.iter().all(|log_q| log_q.is_finite()) && log_sum_exp(&log_q).abs() < 1e-11, "{log_q:?}");
             learn(&mut models, &truth, step, 1.0);
         }
@@ -326,16 +453,15 @@ fn sets_without_a_guess_are_not_lost() {
 fn entropy_moves_no_faster_than_it_may() {
     let (space, device) = (Dags::new(4, 1).unwrap(), Cpu::<f64>::single());
     let words = all_words(&space);
-    let given = Given::random(Topology::Orders, 4.0, 6);
-    let entropy =
-        |models: &mut Modular<'_>| -> f64 { log_probs(models, &words).into_iter().map(|log| -log.exp() * log).sum() };
-    let mut models = Modular::new(&device, &space, &given, &ModularSettings::default()).unwrap();
+    let given = Arc::new(Given::random(GraphPrior::Orders, 4.0, 6));
+    let entropy = |models: &Modular| -> f64 { log_probs(models, &words).into_iter().map(|log| -log.exp() * log).sum() };
+    let mut models = modular(space.nodes(), &given, &ModularSettings::default());
     let (rows, width) = (2000, space.arities().len());
     for (step, limit) in [0.0, 0.05, 0.05, 0.05].into_iter().enumerate() {
-        let before = entropy(&mut models);
+        let before = entropy(&models);
         let (mut words, mut log_q) = (vec![0; rows * width], vec![0.0; rows]);
         let draw = Draw { seed: 8, purpose: Purpose::Models, step: step as u64 };
-        models.sample(&device, draw, &mut words, &mut log_q);
+        models.sample(&device, draw, &mut words, &mut log_q).unwrap();
         let (mut keys, zeros) = (vec![0; rows * 4], vec![0.0; rows * 4]);
         words.chunks_exact(width).zip(keys.chunks_exact_mut(4)).for_each(|(word, keys)| space.parents(word, keys));
         let batch = ScoredBatch {
@@ -344,12 +470,12 @@ fn entropy_moves_no_faster_than_it_may() {
             log_prior: &zeros[..rows],
             log_h: &zeros[..rows],
             kept: &vec![true; rows],
-            blocks: Some(BlockScores { keys: &keys, log_h: &zeros }),
+            blocks: Some(BlockLosses { keys: &keys, log_h: &zeros }),
             pace: 1.0,
             information_limit: limit,
         };
-        let scale = models.update(&device, &batch).scale;
-        let change = (entropy(&mut models) - before).abs();
+        let scale = models.update(&device, &batch).unwrap().scale;
+        let change = (entropy(&models) - before).abs();
         // The change is that of a tangent, estimated from the batch.
         assert!(change <= 1.2 * limit + 1e-12, "{change} of {limit}");
         assert!(limit == 0.0 || (scale > 0.0 && scale < 1.0 && change > 0.5 * limit), "{change} {scale}");
@@ -365,23 +491,24 @@ fn a_search_finds_what_matters() {
         nodes_of(set).map(|node| gains[node]).sum::<f64>() + both
     };
     let ask = |sets: Vec<u64>| sets.into_iter().map(|set| (set, score(set))).collect::<Vec<_>>();
-    let graph = |edges: &[(usize, usize)]| Graph::from_edges(11, edges).unwrap();
-    let all = || Graph::complete(11).unwrap();
+    let to_four = |from: &[usize]| from.iter().map(|&from| [from, 4]).collect::<Vec<_>>();
     for rules in [
-        EdgeRules::none(11).unwrap(),
-        EdgeRules::new(graph(&[(3, 4)]), all(), 10).unwrap(),
-        EdgeRules::new(graph(&[(10, 4), (2, 4)]), all(), 4).unwrap(),
-        EdgeRules::new(graph(&[]), graph(&[(0, 4), (1, 4), (2, 4), (5, 4), (6, 4)]), 10).unwrap(),
+        Rules::default(),
+        Rules { required: to_four(&[3]), ..Rules::default() },
+        Rules { required: to_four(&[10, 2]), max_parents: Some(4), ..Rules::default() },
+        Rules { forbidden: to_four(&[3, 7, 8, 9, 10]), ..Rules::default() },
     ] {
-        let everything = ask(all_sets(&rules, 4));
+        let dag = linear(11, GraphPrior::Orders, rules);
+        let (rules, required) = (dag.prior().rules(), dag.smallest_key(4));
+        let everything = ask(dag.all_keys(4, usize::MAX).unwrap());
         let best = everything.iter().map(|&(_, score)| score).fold(f64::NEG_INFINITY, f64::max);
-        let mut found = search(&rules, 4, 12, ask);
+        let mut found = search(&dag, 4, 12, ask);
         let count = found.len();
         found.sort_unstable_by_key(|&(set, _)| set);
         found.dedup_by_key(|&mut (set, _)| set);
         assert_eq!(found.len(), count, "no set twice");
         assert!(found.iter().all(|&(set, _)| rules.allows(4, set)));
-        let small = |set: u64| (set & !rules.required(4)).count_ones() <= 2;
+        let small = |set: u64| (set & !required).count_ones() <= 2;
         for (set, score) in everything.into_iter().filter(|&(set, score)| small(set) || score >= best - 4.5) {
             assert!(found.binary_search_by_key(&set, |&(set, _)| set).is_ok(), "{set:b} with {score}, best {best}");
         }
@@ -390,14 +517,12 @@ fn a_search_finds_what_matters() {
 
 #[test]
 fn what_is_no_graph_of_few_nodes_is_refused() {
-    let device = Cpu::<f64>::single();
-    let new = |nodes: usize, topology| {
-        let space = Dags::new(nodes, 1).unwrap();
-        let given = Given::random(topology, 1.0, 0);
-        Modular::new(&device, &space, &given, &ModularSettings::default()).err()
+    let new = |nodes: usize, prior| {
+        let given = Arc::new(Given::random(prior, 1.0, 0));
+        unprepared(nodes, &given, &ModularSettings::default()).err()
     };
-    assert_eq!(new(12, Topology::Graphs), None);
-    for (nodes, topology) in [(1, Topology::Orders), (21, Topology::Orders), (13, Topology::Graphs)] {
-        assert_eq!(new(nodes, topology), Some(ModelsError::NotModular), "{nodes}");
+    assert_eq!(new(12, GraphPrior::Graphs), None);
+    for (nodes, prior) in [(1, GraphPrior::Orders), (21, GraphPrior::Orders), (13, GraphPrior::Graphs)] {
+        assert_eq!(new(nodes, prior), Some(ModelsError::NotModular), "{nodes}");
     }
 }

@@ -41,7 +41,7 @@ impl Learner {
 
     /// Means of the observations by model, and their pooled variance within models, if any model was seen more than once.
     fn aggregate(&mut self, rows: &[(usize, f64)]) -> (Vec<Observation>, Option<f64>) {
-        let mut observations: Vec<Observation> = Vec::new();
+        let mut observations: Vec<Observation> = Vec::with_capacity(rows.len());
         for &(model, value) in rows {
             let place = &mut self.seen[model];
             if *place == u32::MAX {

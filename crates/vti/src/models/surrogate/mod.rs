@@ -166,8 +166,9 @@ impl<D: Device> ModelDistribution<D> for Surrogate {
     fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError> {
         let width = batch.words.len() / batch.log_h.len().max(1);
         let index = |row: usize| self.table.catalogue().index(&batch.words[row * width..][..width]);
-        let rows = (0..batch.log_h.len()).filter(|&row| batch.kept[row]);
-        let rows: Vec<(usize, f64)> = rows.filter_map(|row| Some((index(row)?, -batch.log_h[row]))).collect();
+        let mut rows: Vec<(usize, f64)> = Vec::with_capacity(batch.log_h.len());
+        let kept = (0..batch.log_h.len()).filter(|&row| batch.kept[row]);
+        rows.extend(kept.filter_map(|row| Some((index(row)?, -batch.log_h[row]))));
         if !rows.is_empty() {
             self.learner.learn(device.workers(), &rows, self.settings.inflation * batch.pace);
             let scale = self.refresh(device.workers(), self.settings.beta, batch.information_limit);

@@ -1,12 +1,14 @@
 //! The gradient of the loss of a batch, by central differences, for densities with factors.
 
+use std::ops::ControlFlow;
+
 use super::*;
 use crate::device::Cpu;
 use crate::family::{FlowKind, Structure};
 use crate::problem::dag::simulate::{SimulationSettings, simulate};
 use crate::problem::dag::{Dag, DagSettings, Noise, Sem};
-use crate::problem::{Constraints, DensityError, Factors, Preconditioner, Topology};
-use crate::space::Dags;
+use crate::problem::{BlockModels, Blocks, Constraints, DensityError, Preconditioner, Problem};
+use crate::space::ModelSpace;
 use crate::train::TemperSettings;
 
 /// Which weights have no density.
@@ -19,9 +21,7 @@ struct Limited {
 }
 
 impl Problem for Limited {
-    type Space = Dags;
-
-    fn space(&self) -> &Dags {
+    fn space(&self) -> &dyn ModelSpace {
         self.dag.space()
     }
 
@@ -37,46 +37,67 @@ impl Problem for Limited {
         self.dag.constraints()
     }
 
-    fn factors(&self) -> Option<&dyn Factors> {
+    fn blocks(&self) -> Option<&dyn Blocks> {
         Some(self)
     }
 }
 
-impl Factors for Limited {
+impl Blocks for Limited {
+    fn count(&self) -> usize {
+        self.dag.count()
+    }
+
+    fn width(&self) -> usize {
+        self.dag.width()
+    }
+
+    fn keys(&self, word: &[u16], keys: &mut [u64]) {
+        self.dag.keys(word, keys);
+    }
+
+    fn mark_active(&self, block: usize, key: u64, active: &mut [bool]) {
+        Blocks::mark_active(&self.dag, block, key, active);
+    }
+
+    fn feature_count(&self) -> usize {
+        self.dag.feature_count()
+    }
+
+    fn features(&self, block: usize, key: u64, to: &mut [f64]) {
+        Blocks::features(&self.dag, block, key, to);
+    }
+
     fn log_density(&self, block: usize, key: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
         if block == 2 && theta.last().is_some_and(|&weight| key != 0 && (self.undefined)(weight)) {
             return Err(DensityError::Undefined { reason: "so it was decided".into() });
         }
-        Factors::log_density(&self.dag, block, key, theta, gradient)
+        Blocks::log_density(&self.dag, block, key, theta, gradient)
     }
 
     fn preconditioner(&self, block: usize, key: u64) -> Option<Preconditioner> {
-        Factors::preconditioner(&self.dag, block, key)
+        Blocks::preconditioner(&self.dag, block, key)
     }
 
     fn log_evidence_estimate(&self, block: usize, key: u64) -> f64 {
         self.dag.log_evidence_estimate(block, key)
     }
 
-    fn log_prior(&self, block: usize, key: u64) -> f64 {
-        Factors::log_prior(&self.dag, block, key)
-    }
-
-    fn topology(&self) -> Topology {
-        self.dag.topology()
+    fn models(&self) -> Option<&dyn BlockModels> {
+        self.dag.models()
     }
 }
 
-fn problem(noise: Noise, undefined: Undefined) -> Limited {
+fn problem(noise: Noise, undefined: Undefined) -> Arc<dyn Problem> {
     let simulation = SimulationSettings { nodes: 3, rows: 20, sem: Sem::Linear {}, ..Default::default() };
     let settings = DagSettings { sem: Sem::Linear {}, noise, ..DagSettings::default() };
-    Limited { dag: Dag::new(simulate(&simulation).unwrap().table, settings).unwrap(), undefined }
+    Arc::new(Limited { dag: Dag::new(simulate(&simulation).unwrap().table, settings).unwrap(), undefined })
 }
 
 /// Draws a batch and drops what is not finite; how many rows that is.
-fn begin<P: Problem>(trainer: &mut Trainer<'_, P, Cpu<f64>>) -> usize {
+fn begin(trainer: &mut Trainer<Cpu<f64>>) -> usize {
     let draw = |purpose| Draw { seed: 3, purpose, step: 0 };
-    trainer.family.draw_models(draw(Purpose::Models), &mut trainer.pass, trainer.settings.batch);
+    trainer.family.prepare_in_silence();
+    trainer.family.draw_models(draw(Purpose::Models), &mut trainer.pass, trainer.settings.batch).unwrap();
     trainer.pass.plan(&trainer.family, |_| false).unwrap();
     trainer.pass.draw_z(draw(Purpose::Reference));
     trainer.pass.forward(&trainer.family).unwrap();
@@ -86,8 +107,8 @@ fn begin<P: Problem>(trainer: &mut Trainer<'_, P, Cpu<f64>>) -> usize {
 }
 
 /// The mean of log h over the kept rows of the same batch with other φ.
-fn loss<P: Problem>(trainer: &mut Trainer<'_, P, Cpu<f64>>, parameters: &[f64]) -> f64 {
-    trainer.family.device.write(parameters, &mut trainer.family.parameters);
+fn loss(trainer: &mut Trainer<Cpu<f64>>, parameters: &[f64]) -> f64 {
+    trainer.family.device.write(parameters, &mut trainer.family.parameters).unwrap();
     trainer.pass.plan(&trainer.family, |_| false).unwrap();
     trainer.pass.forward(&trainer.family).unwrap();
     trainer.pass.density(&trainer.family).unwrap();
@@ -111,7 +132,7 @@ fn gradients_of_the_loss_are_those_of_the_kept_rows() {
         let problem = problem(noise, undefined);
         for (structure, flow) in [Structure::Blocks, Structure::Joint].into_iter().zip(flows.clone()) {
             let family = FamilySettings { structure, flow, ..FamilySettings::default() };
-            let mut trainer = Trainer::new(&problem, &device, &family, &settings).unwrap();
+            let mut trainer = Trainer::new(Arc::clone(&problem), device.clone(), &family, &settings).unwrap();
             // Away from where networks start: there most gradients are 0.
             (0..20).for_each(|_| drop(trainer.step().unwrap()));
             let dropped = begin(&mut trainer);
@@ -119,8 +140,8 @@ fn gradients_of_the_loss_are_those_of_the_kept_rows() {
             trainer.find_gradient(false).unwrap();
             let mut parameters = vec![0.0; trainer.family.flow.parameter_count()];
             let mut gradient = parameters.clone();
-            device.read(&trainer.family.parameters, &mut parameters);
-            device.read(&trainer.gradient, &mut gradient);
+            device.read(&trainer.family.parameters, &mut parameters).unwrap();
+            device.read(&trainer.gradient, &mut gradient).unwrap();
             // Weights that no mask removes, and that matter.
             let places: Vec<usize> = (0..parameters.len()).filter(|&place| gradient[place] != 0.0).collect();
             let mut largest = 0.0;
@@ -149,7 +170,7 @@ fn scores_of_blocks_add_up_to_those_of_rows() {
     let device = Cpu::<f64>::new(2).unwrap();
     let problem = problem(Noise::Unknown {}, |weight| weight > 0.3);
     let settings = TrainSettings { batch: 60, max_dropped: 0.9, ..Default::default() };
-    let mut trainer = Trainer::new(&problem, &device, &FamilySettings::default(), &settings).unwrap();
+    let mut trainer = Trainer::new(problem, device, &FamilySettings::default(), &settings).unwrap();
     assert!(begin(&mut trainer) > 0);
     let Buffers { log_h, kept, keys, block_log_h, .. } = &trainer.batch;
     assert_eq!((keys.len(), block_log_h.len()), (180, 180));
@@ -160,6 +181,20 @@ fn scores_of_blocks_add_up_to_those_of_rows() {
     }
 }
 
+/// Insists on finite bounds and gradients.
+struct AllFinite;
+
+impl Observer for AllFinite {
+    fn wants_gradient_norm(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, report: &StepReport) -> ControlFlow<()> {
+        assert!(report.gradient_norm.is_some_and(f64::is_finite) && report.elbo.is_finite());
+        ControlFlow::Continue(())
+    }
+}
+
 #[test]
 fn rows_that_are_dropped_do_not_spoil_a_run() {
     let device = Cpu::<f32>::new(2).unwrap();
@@ -167,16 +202,14 @@ fn rows_that_are_dropped_do_not_spoil_a_run() {
     let scattered = |weight: f64| (1e4 * weight).rem_euclid(1.0) < 0.05;
     let (limited, whole) = (problem(Noise::Unknown {}, scattered), problem(Noise::Unknown {}, |_| false));
     let settings = TrainSettings { steps: 150, batch: 64, max_dropped: 0.3, ..Default::default() };
-    let edges = |problem: &Limited| {
-        let mut observer = |report: &StepReport| {
-            assert!(report.gradient_norm.is_finite() && report.elbo.is_finite());
-            std::ops::ControlFlow::Continue(())
-        };
-        let trainer = Trainer::new(problem, &device, &FamilySettings::default(), &settings).unwrap();
-        let mut fit = trainer.run(&mut observer).unwrap();
-        (fit.dropped, fit.posterior.parent_scores().unwrap().probabilities(&device).edges)
+    let edges = |problem: Arc<dyn Problem>| {
+        let trainer = Trainer::new(problem, device.clone(), &FamilySettings::default(), &settings).unwrap();
+        let fit = trainer.run(&mut AllFinite).unwrap();
+        let models = fit.posterior.problem().blocks().unwrap().models().unwrap();
+        let scores = fit.posterior.block_scores().unwrap();
+        (fit.dropped, scores.probabilities(models, 6, device.workers()).features)
     };
-    let ((dropped, found), (none, expected)) = (edges(&limited), edges(&whole));
+    let ((dropped, found), (none, expected)) = (edges(limited), edges(whole));
     assert!(dropped > 0 && none == 0, "{dropped} {none}");
     for (found, expected) in found.iter().zip(&expected) {
         assert!((found - expected).abs() < 0.03, "{found} {expected}");

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::f64::consts::TAU;
 
 use super::*;
+use crate::problem::BlockModels;
 use crate::problem::dag::simulate::{SimulationSettings, simulate};
 use crate::problem::dag::{LinearEvidence, Rules};
 use crate::random::{Purpose, Stream};
@@ -250,11 +251,12 @@ fn priors_of_words_sum_to_one() {
             let mut parents = vec![0; nodes];
             let constants = words(&problem).into_iter().map(|word| {
                 problem.space().parents(&word, &mut parents);
-                let parts: f64 = (0..nodes).map(|node| Factors::log_prior(&problem, node, parents[node])).sum();
-                let orders = match Factors::topology(&problem) {
-                    Topology::Orders => 0.0,
-                    Topology::Graphs => problem.graph(&word).unwrap().log_orders().unwrap(),
+                let parts: f64 = (0..nodes).map(|node| BlockModels::log_prior(&problem, node, parents[node])).sum();
+                let orders = match prior {
+                    GraphPrior::Orders => 0.0,
+                    GraphPrior::Graphs => problem.graph(&word).unwrap().log_orders().unwrap(),
                 };
+                assert_eq!(problem.log_words(&parents), problem.graph(&word).unwrap().log_orders().unwrap());
                 Problem::log_prior(&problem, &word) + orders - parts
             });
             let constants: Vec<f64> = constants.collect();
@@ -276,7 +278,7 @@ fn with_known_noise_the_preconditioner_is_the_posterior() {
         }
         let expected = evidence.log_evidence(node, parents);
         assert_eq!(problem.log_evidence_estimate(node, parents), expected);
-        let preconditioner = Factors::preconditioner(&problem, node, parents).unwrap();
+        let preconditioner = Blocks::preconditioner(&problem, node, parents).unwrap();
         assert_eq!(preconditioner.dim(), parents.count_ones() as usize);
         // log η(θ) − log N(θ; preconditioner) is the evidence wherever θ is.
         for seed in 0..3 {
@@ -287,7 +289,7 @@ fn with_known_noise_the_preconditioner_is_the_posterior() {
             let mut theta = v;
             preconditioner.to_free(&mut theta);
             let log_density =
-                Factors::log_density(&problem, node, parents, &theta, &mut vec![0.0; theta.len()]).unwrap();
+                Blocks::log_density(&problem, node, parents, &theta, &mut vec![0.0; theta.len()]).unwrap();
             let found = log_density - log_normal;
             assert!((found - expected).abs() < 1e-9 * (1.0 + expected.abs()), "{node} {parents:b}: {found} {expected}");
         }
@@ -301,11 +303,11 @@ fn with_unknown_noise_the_preconditioner_stands_on_the_mode() {
             DagSettings { sem: Sem::Linear {}, noise: Noise::Unknown {}, weight_scale, ..Default::default() };
         let problem = dag(4, 30, settings);
         for (node, parents) in [(0, 0), (1, 0b1101), (2, 0b0001), (3, 0b0110)] {
-            let preconditioner = Factors::preconditioner(&problem, node, parents).unwrap();
+            let preconditioner = Blocks::preconditioner(&problem, node, parents).unwrap();
             let mut theta = preconditioner.location().to_vec();
             theta[0] = theta[0].exp();
             let mut gradient = vec![0.0; theta.len()];
-            Factors::log_density(&problem, node, parents, &theta, &mut gradient).unwrap();
+            Blocks::log_density(&problem, node, parents, &theta, &mut gradient).unwrap();
             // The density of log σ is that of σ times σ.
             gradient[0] = gradient[0] * theta[0] + 1.0;
             assert!(gradient.iter().all(|slope| slope.abs() < 1e-6), "{node} {parents:b}: {gradient:?}");

@@ -1,0 +1,224 @@
+//! Densities are asked once per batch, for all of it, from the thread that asked for the batch.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
+
+use vti::check::{LocalMove, RefineSettings, refine};
+use vti::device::Cpu;
+use vti::family::{FamilySettings, FlowKind, Structure};
+use vti::posterior::Posterior;
+use vti::problem::dag::simulate::{SimulationSettings, simulate};
+use vti::problem::dag::{Dag, DagSettings, Noise, Sem};
+use vti::problem::{
+    BatchError, BlockBatch, BlockModels, Blocks, Constraints, DensityBatch, DensityError, Preconditioner, Problem,
+};
+use vti::rjmcmc::{RjmcmcSettings, rjmcmc};
+use vti::space::{ModelSpace, Subsets};
+use vti::train::{FlowGradient, Stop, TrainSettings, Trainer};
+use vti::workers::Workers;
+
+use crate::{families, settings};
+
+/// Who asked, and for how many rows.
+#[derive(Default)]
+struct Calls(Mutex<Vec<(ThreadId, usize)>>);
+
+impl Calls {
+    fn add(&self, rows: usize) {
+        self.0.lock().unwrap().push((thread::current().id(), rows));
+    }
+
+    /// Rows of the calls since the last time, which all came from this thread.
+    fn take(&self) -> Vec<usize> {
+        let here = thread::current().id();
+        let calls = std::mem::take(&mut *self.0.lock().unwrap());
+        assert!(calls.iter().all(|&(thread, _)| thread == here), "another thread asked");
+        calls.into_iter().map(|(_, rows)| rows).collect()
+    }
+}
+
+/// Standard normal parameters.
+struct Whole {
+    space: Subsets,
+    calls: Calls,
+}
+
+impl Whole {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { space: Subsets::with_always(3, 1).unwrap(), calls: Calls::default() })
+    }
+}
+
+impl Problem for Whole {
+    fn space(&self) -> &dyn ModelSpace {
+        &self.space
+    }
+
+    fn log_density(&self, _: &[u16], _: &[f64], _: &mut [f64]) -> Result<f64, DensityError> {
+        Err(DensityError::Fatal { reason: "nobody should ask for a single row".into() })
+    }
+
+    fn log_density_batch(&self, batch: DensityBatch<'_>, workers: &Workers) -> Result<(), BatchError> {
+        self.calls.add(batch.rows());
+        batch.share_out(workers, |rows| {
+            for row in 0..rows.rows() {
+                let (_, theta, gradient) = rows.row(row);
+                gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+                rows.log_density[row] = -theta.iter().map(|t| 0.5 * t * t).sum::<f64>();
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A graph problem that may be asked for its factors in batches only.
+struct InBlocks {
+    dag: Dag,
+    calls: Calls,
+}
+
+impl InBlocks {
+    fn new() -> Arc<Self> {
+        let simulation = SimulationSettings { nodes: 3, rows: 20, sem: Sem::Linear {}, ..Default::default() };
+        let settings = DagSettings { sem: Sem::Linear {}, noise: Noise::Unknown {}, ..DagSettings::default() };
+        let dag = Dag::new(simulate(&simulation).unwrap().table, settings).unwrap();
+        Arc::new(Self { dag, calls: Calls::default() })
+    }
+}
+
+impl Problem for InBlocks {
+    fn space(&self) -> &dyn ModelSpace {
+        self.dag.space()
+    }
+
+    fn log_density(&self, _: &[u16], _: &[f64], _: &mut [f64]) -> Result<f64, DensityError> {
+        Err(DensityError::Fatal { reason: "nobody should ask for a single row".into() })
+    }
+
+    fn log_prior(&self, model: &[u16]) -> f64 {
+        Problem::log_prior(&self.dag, model)
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        self.dag.constraints()
+    }
+
+    fn blocks(&self) -> Option<&dyn Blocks> {
+        Some(self)
+    }
+}
+
+impl Blocks for InBlocks {
+    fn count(&self) -> usize {
+        self.dag.count()
+    }
+
+    fn width(&self) -> usize {
+        self.dag.width()
+    }
+
+    fn keys(&self, word: &[u16], keys: &mut [u64]) {
+        self.dag.keys(word, keys);
+    }
+
+    fn mark_active(&self, block: usize, key: u64, active: &mut [bool]) {
+        Blocks::mark_active(&self.dag, block, key, active);
+    }
+
+    fn feature_count(&self) -> usize {
+        self.dag.feature_count()
+    }
+
+    fn features(&self, block: usize, key: u64, to: &mut [f64]) {
+        Blocks::features(&self.dag, block, key, to);
+    }
+
+    fn log_density(&self, _: usize, _: u64, _: &[f64], _: &mut [f64]) -> Result<f64, DensityError> {
+        Err(DensityError::Fatal { reason: "nobody should ask for a single block".into() })
+    }
+
+    fn log_density_batch(&self, batch: BlockBatch<'_>, workers: &Workers) -> Result<(), BatchError> {
+        self.calls.add(batch.keys.len() / batch.count);
+        Blocks::log_density_batch(&self.dag, batch, workers)
+    }
+
+    fn preconditioner(&self, block: usize, key: u64) -> Option<Preconditioner> {
+        Blocks::preconditioner(&self.dag, block, key)
+    }
+
+    fn log_evidence_estimate(&self, block: usize, key: u64) -> f64 {
+        self.dag.log_evidence_estimate(block, key)
+    }
+
+    fn models(&self) -> Option<&dyn BlockModels> {
+        self.dag.models()
+    }
+}
+
+/// Takes steps, each of which asks once.
+fn step_by_step(
+    problem: Arc<dyn Problem>,
+    calls: &Calls,
+    family: &FamilySettings,
+    settings: &TrainSettings,
+) -> Posterior<Cpu<f32>> {
+    let mut trainer = Trainer::new(problem, Cpu::<f32>::new(2).unwrap(), family, settings).unwrap();
+    assert_eq!(calls.take(), [0; 0], "nothing is asked before the first step");
+    // Long enough for both estimators of the gradient to be tried again.
+    for _ in 0..30 {
+        trainer.step().unwrap();
+        assert_eq!(calls.take(), [settings.batch], "{family:?}");
+    }
+    trainer.finish(Stop::Observer).posterior
+}
+
+/// Draws and chains of a posterior ask once per batch too.
+fn draws_and_chains(posterior: &Posterior<Cpu<f32>>, calls: &Calls) {
+    posterior.draw(500, 0).unwrap();
+    assert_eq!(calls.take(), [0; 0], "draws without a target ask for nothing");
+    posterior.draw_with_target(500, 0).unwrap();
+    assert_eq!(calls.take(), [500]);
+    // Many draws are made in batches.
+    posterior.draw_with_target(2500, 1).unwrap();
+    let many = calls.take();
+    assert!(many.len() == 3 && many.iter().sum::<usize>() == 2500, "{many:?}");
+    for local in [LocalMove::RandomWalk, LocalMove::Langevin] {
+        let settings =
+            RefineSettings { chains: 32, warmup: 3, iterations: 7, local_moves: 2, local, ..Default::default() };
+        refine(posterior, &settings).unwrap();
+        // One jump to start with, then a jump and two local moves in every iteration.
+        assert_eq!(calls.take(), vec![32; 1 + 10 * 3], "{local:?}");
+    }
+}
+
+#[test]
+fn whole_densities_are_asked_once_per_batch_from_one_thread() {
+    for flow_gradient in [FlowGradient::Reparameterised, FlowGradient::Adaptive] {
+        for family in families() {
+            let problem = Whole::new();
+            let settings = TrainSettings { flow_gradient, ..settings() };
+            let posterior = step_by_step(problem.clone(), &problem.calls, &family, &settings);
+            draws_and_chains(&posterior, &problem.calls);
+        }
+    }
+}
+
+#[test]
+fn factors_are_asked_once_per_batch_from_one_thread() {
+    for structure in [Structure::Blocks, Structure::Joint] {
+        let problem = InBlocks::new();
+        let flow = FlowKind::Affine { layers: 2, blocks: 1, hidden: 16 };
+        let family = FamilySettings { structure, flow, ..FamilySettings::default() };
+        let posterior = step_by_step(problem.clone(), &problem.calls, &family, &settings());
+        draws_and_chains(&posterior, &problem.calls);
+    }
+}
+
+#[test]
+fn chains_across_models_ask_from_one_thread() {
+    let problem = Whole::new();
+    let settings = RjmcmcSettings { chains: 12, sweeps: 40, burn_in: 20, thin: 2, ..Default::default() };
+    rjmcmc(&*problem, &Workers::new(2).unwrap(), &settings, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(!problem.calls.take().is_empty());
+}
