@@ -5,8 +5,6 @@ use std::time::{Duration, Instant};
 use vti::device::Device;
 use vti::family::{FamilySettings, PreconditionerSettings, Structure};
 use vti::models::ModelsSettings;
-use vti::problem::Problem;
-use vti::space::ModelSpace;
 use vti::train::{TrainError, TrainSettings, Trainer};
 
 use crate::progress::duration;
@@ -32,7 +30,7 @@ impl Estimate {
     /// Times a few steps of a trainer that is then thrown away, unless there is much to prepare before the first.
     pub(crate) fn new<Q: Question, D: Device>(
         session: &Session<Q>,
-        mut trainer: Trainer<'_, Q::Problem, D>,
+        mut trainer: Trainer<D>,
     ) -> Result<Self, TrainError> {
         let bytes = memory(session, &trainer);
         if matches!(trainer.family().settings().models, ModelsSettings::Modular(_)) {
@@ -63,16 +61,17 @@ impl Estimate {
 
 /// Bytes, by the sizes of what takes most: parameters with their gradients and moments, activations of a batch, tables with
 /// an entry for each model, the data, draws of the check, preconditioners of models.
-fn memory<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, D>) -> f64 {
-    let space = session.problem().space();
+fn memory<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<D>) -> f64 {
+    let problem = session.problem();
+    let space = problem.space();
     let word = space.arities().len() as f64 * 2.0;
     let real = size_of::<D::Real>() as f64;
     let (dim, rows) = (space.max_dim() as f64, trainer.settings().batch as f64);
     // With a flow for each block, every block is a row.
-    let blocks = space.blocks().filter(|_| trainer.family().settings().structure == Structure::Blocks);
+    let blocks = problem.blocks().filter(|_| trainer.family().settings().structure == Structure::Blocks);
     let (width, passed) = blocks.map_or((dim, rows), |blocks| (blocks.width() as f64, rows * blocks.count() as f64));
     let flow = trainer.family().flow();
-    // Values, gradients of two lanes, two moments; a checkpoint copies values and moments, and then all of it as bytes.
+    // Values, gradients of two shards, two moments; a checkpoint copies values and moments, and then all of it as bytes.
     let parameters = flow.parameter_count() as f64 * real * 11.0;
     let layers = trainer.family().settings().flow.layers();
     let units: f64 = layers.layers.iter().map(|layer| kept_units(layer, width)).sum();
@@ -98,28 +97,29 @@ fn memory<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q:
 }
 
 /// Numbers of models' preconditioners that a family keeps at most, besides those of a batch.
-const FRAME_NUMBERS: f64 = (1 << 24) as f64;
+const MAX_PRECONDITIONER_NUMBERS: f64 = (1 << 24) as f64;
 
 /// Bytes of the preconditioners of models met, or of blocks with their keys: a location and a triangle for each.
-fn preconditioners<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<'_, Q::Problem, D>) -> f64 {
+fn preconditioners<Q: Question, D: Device>(session: &Session<Q>, trainer: &Trainer<D>) -> f64 {
     if trainer.family().settings().preconditioner == PreconditionerSettings::Unit {
         return 0.0;
     }
     let TrainSettings { batch, steps, .. } = trainer.settings();
-    let (space, FamilySettings { models, structure, .. }) = (session.problem().space(), trainer.family().settings());
+    let problem = session.problem();
+    let FamilySettings { models, structure, .. } = trainer.family().settings();
     let dim = session.question.usual_dim();
     let numbers = dim * (dim + 3.0) / 2.0;
     let (rows, steps) = (*batch as f64, *steps as f64);
-    let keys = match (space.blocks(), models) {
+    let keys = match (problem.blocks(), models) {
         (Some(blocks), ModelsSettings::Modular(modular)) if *structure == Structure::Blocks => {
             // A key is a set of the other blocks.
             let sets = 2f64.powi(blocks.count() as i32 - 1).min(modular.most_sets as f64);
             blocks.count() as f64 * sets
         }
-        _ => space.log_count().exp(),
+        _ => problem.space().log_count().exp(),
     };
     let met = keys.min(rows * steps);
-    8.0 * (met * numbers).min(FRAME_NUMBERS + rows * numbers)
+    8.0 * (met * numbers).min(MAX_PRECONDITIONER_NUMBERS + rows * numbers)
 }
 
 /// Numbers that a layer keeps for each row.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use vti::check::CheckError;
 use vti::optimise::SettingError;
 use vti::posterior::LoadError;
-use vti::problem::dag::DagError;
+use vti::problem::dag::{self, DagError};
 use vti::problem::selection::{ExactError, SelectionError};
 use vti::rjmcmc::RjmcmcError;
 use vti::train::TrainError;
@@ -49,6 +49,7 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
             || cause.is::<DagError>()
             || cause.is::<SettingError>()
             || cause.is::<ExactError>()
+            || cause.is::<dag::ExactError>()
             || cause.downcast_ref::<LoadError>().is_some_and(is_other)
             // Transparent errors do not list what they stand for among their causes.
             || matches!(cause.downcast_ref::<CheckError>(), Some(CheckError::Setting(_)))

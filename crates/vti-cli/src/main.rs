@@ -1,6 +1,5 @@
 //! The `vti` command.
 
-mod answer;
 mod args;
 mod commands;
 mod conclude;
@@ -8,21 +7,15 @@ mod config;
 mod data;
 mod estimate;
 mod failure;
-mod graphs;
-mod output;
-mod parts;
 mod print;
 mod progress;
 mod question;
 mod run;
 mod rundir;
-mod samples;
 mod session;
 mod signals;
 mod simulate;
 mod suggest;
-mod summary;
-mod units;
 
 use std::process::ExitCode;
 

@@ -128,7 +128,6 @@ struct Sums {
     steps: f64,
     elbo: f64,
     entropy: f64,
-    gradient_norm: f64,
     dropped: usize,
 }
 
@@ -176,7 +175,7 @@ impl<'a> Progress<'a> {
     /// Writes what is left, and clears the terminal's line; says what went wrong with the file.
     pub(crate) fn finish(mut self) -> Result<()> {
         if self.sums.steps > 0.0 {
-            self.record();
+            self.record(None);
         }
         if self.show == Show::Bar {
             print::redraw("");
@@ -189,15 +188,15 @@ impl<'a> Progress<'a> {
     }
 
     /// Writes a line to the file.
-    fn record(&mut self) {
-        let Sums { steps, elbo, entropy, gradient_norm, dropped } = std::mem::take(&mut self.sums);
+    fn record(&mut self, gradient_norm: Option<f64>) {
+        let Sums { steps, elbo, entropy, dropped } = std::mem::take(&mut self.sums);
         let finite = |sum: f64| Some(sum / steps).filter(|mean| mean.is_finite());
         let line = Line {
             step: self.last.0,
             seconds: self.last.1,
             elbo: finite(elbo),
             entropy: entropy / steps,
-            gradient_norm: finite(gradient_norm),
+            gradient_norm: gradient_norm.filter(|norm| norm.is_finite()),
             dropped,
             replicate: self.replicate,
         };
@@ -269,6 +268,10 @@ impl Observer for Progress<'_> {
         if self.signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    fn wants_gradient_norm(&mut self, report: &StepReport) -> bool {
+        self.ends_part(report, LINES, self.recorded)
+    }
+
     fn step(&mut self, report: &StepReport) -> ControlFlow<()> {
         self.begin.get_or_insert_with(|| (Instant::now(), report.step));
         self.last = (report.step, report.seconds);
@@ -276,7 +279,6 @@ impl Observer for Progress<'_> {
         sums.steps += 1.0;
         sums.elbo += report.elbo;
         sums.entropy += report.entropy;
-        sums.gradient_norm += report.gradient_norm;
         sums.dropped += report.dropped.len();
         let smooth = self.smooth.get_or_insert(report.elbo);
         *smooth += SMOOTH * (report.elbo - *smooth);
@@ -285,7 +287,7 @@ impl Observer for Progress<'_> {
         }
         if self.ends_part(report, LINES, self.recorded) {
             self.recorded = report.seconds;
-            self.record();
+            self.record(report.gradient_norm);
         }
         if self.is_due() {
             self.draw(report);

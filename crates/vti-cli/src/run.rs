@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use vti::answer::{Replicate, Run};
 use vti::device::{Cpu, Device};
-use vti::problem::Problem;
 use vti::simd::Real;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
-use crate::conclude::{Chains, RunFacts, conclude, show};
+use crate::conclude::{Chains, conclude, show};
 use crate::config::Config;
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
@@ -20,11 +20,10 @@ use crate::question::{Job, Question, start};
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
 use crate::signals::Signals;
-use crate::summary::{Found, ReplicateSummary};
 
 /// The whole job.
 pub(crate) fn run(mut config: Config, args: &RunArgs) -> Result<Ending> {
-    config.problem.settle();
+    config.problem.resolve();
     let dir = RunDir::new(&directory(&config));
     let config = if args.resume { resumed(&config, &dir, args)? } else { config };
     start(config, Training { dir: &dir, args })
@@ -123,43 +122,38 @@ impl Job for Training<'_> {
         }
         session.config.check_limits()?;
         let settings = train_settings(&session.config, dir, None);
-        let trainer = Trainer::new(session.question.problem(), &device, &session.config.family(), &settings)?;
+        let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
         let resolved = trainer.family().settings().clone();
         if !args.quiet {
             announce(&session, trainer)?;
         }
         // With every choice written out, so that the file says what was done.
-        session.config = session.config.with_family(&resolved);
+        session.config.family = resolved;
         if !args.resume {
             dir.prepare()?;
             rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
         }
         let signals = Signals::listen()?;
         let trained = train(&session, dir, &device, &signals, args)?;
-        let Some((fit, kept, replicates)) = trained else {
+        let Some((fit, replicates)) = trained else {
             print::talk(&interrupted(dir));
             return Ok(Ending::Interrupted);
         };
         signals.end_at_once();
         write_planned(&session.config, dir, &fit.stop)?;
         talk(args, &format!("trained in {}: {}", progress::duration(fit.seconds), fit.stop));
-        let mut warnings: Vec<String> = fit.posterior.warnings().to_vec();
-        warnings.extend(
-            fit.first_dropped.as_ref().map(|first| format!("{} draws were dropped; the first: {first}", fit.dropped)),
-        );
-        let facts =
-            RunFacts { steps: fit.steps, stop: fit.stop.to_string(), seconds: fit.seconds, kept, replicates, warnings };
-        let mut posterior = fit.posterior;
+        let run = Run { replicates, ..Run::of(&fit) };
+        let posterior = fit.posterior;
         posterior.save(&dir.posterior())?;
         let nodes =
-            if session.problem().factors().is_some() { ", node by node; non-linear ones take a while" } else { "" };
+            if session.problem().blocks().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
-        let summary =
-            conclude(&session, dir, &device, &mut posterior, &facts, Chains::Settings, Checking::new(args.quiet))?;
-        show(&summary, args.json)?;
-        let files = match summary.found {
-            Found::Select(_) => "models.csv and report.html",
-            Found::Dag(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
+        let checking = Checking::new(args.quiet);
+        let answer = conclude(&session, dir, &device, &posterior, run, Chains::Settings, checking)?;
+        show(&answer, args.json)?;
+        let files = match answer.found.graphs() {
+            None => "models.csv and report.html",
+            Some(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
         };
         talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
         Ok(Ending::Done)
@@ -179,7 +173,7 @@ fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
 }
 
 /// What is going to happen; the trainer is used up for a few steps that are timed.
-fn announce<Q: Question, D: Device>(session: &Session<Q>, trainer: Trainer<'_, Q::Problem, D>) -> Result<()> {
+fn announce<Q: Question, D: Device>(session: &Session<Q>, trainer: Trainer<D>) -> Result<()> {
     let Config { source, train, machine, .. } = &session.config;
     print::talk(&format!("{}: {}", source.data, session.question.headline()));
     session.question.notes().iter().for_each(|note| print::talk(note));
@@ -210,52 +204,49 @@ fn interrupted(dir: &RunDir) -> String {
     )
 }
 
-/// A finished run, which of several it was, and what became of each.
-type Trained<'a, P, T> = (Fit<'a, P, Cpu<T>>, Option<usize>, Vec<ReplicateSummary>);
+/// A finished run, and what became of each of several.
+type Trained<D> = (Fit<D>, Vec<Replicate>);
 
 /// Draws for the bound by which runs are compared.
 const BOUND_DRAWS: usize = 4096;
 
 /// Trains, as often as asked for; none if a signal ended it. Runs that were finished before an interruption are not made
 /// again, but taken from their checkpoints.
-fn train<'a, Q: Question, T: Real>(
-    session: &'a Session<Q>,
+fn train<Q: Question, D: Device>(
+    session: &Session<Q>,
     dir: &RunDir,
-    device: &'a Cpu<T>,
+    device: &D,
     signals: &Signals,
     args: &RunArgs,
-) -> Result<Option<Trained<'a, Q::Problem, T>>>
-where
-    Cpu<T>: Device,
-{
+) -> Result<Option<Trained<D>>> {
     let count = session.config.machine.replicates;
     if count == 1 {
         let fit = train_one(session, dir, device, signals, args, None)?;
-        return Ok((fit.stop != Stop::Observer).then_some((fit, None, Vec::new())));
+        return Ok((fit.stop != Stop::Observer).then_some((fit, Vec::new())));
     }
-    let mut best = None::<(f64, _, usize)>;
+    let mut best = None::<(f64, _)>;
     let (mut all, mut first_error) = (Vec::new(), None);
     for run in 0..count {
         let seed = session.config.train.seed.wrapping_add(run as u64);
         match train_one(session, dir, device, signals, args, Some(run)) {
             Ok(fit) if fit.stop == Stop::Observer => return Ok(None),
-            Ok(mut fit) => {
+            Ok(fit) => {
                 let elbo = fit.posterior.elbo(BOUND_DRAWS)?;
-                all.push(ReplicateSummary { seed, elbo: Some(elbo), ending: fit.stop.to_string() });
+                all.push(Replicate { seed, elbo: Some(elbo), ending: fit.stop.to_string() });
                 talk(args, &format!("run {}: bound {:.4} ± {:.4}", run + 1, elbo.value, elbo.se));
-                if best.as_ref().is_none_or(|(value, ..)| elbo.value > *value || value.is_nan()) {
-                    best = Some((elbo.value, fit, run));
+                if best.as_ref().is_none_or(|(value, _)| elbo.value > *value || value.is_nan()) {
+                    best = Some((elbo.value, fit));
                 }
             }
             Err(error) => {
-                all.push(ReplicateSummary { seed, elbo: None, ending: error.to_string() });
+                all.push(Replicate { seed, elbo: None, ending: error.to_string() });
                 talk(args, &format!("run {}: {error}", run + 1));
                 first_error.get_or_insert(error);
             }
         }
     }
     match (best, first_error) {
-        (Some((_, fit, run)), _) => Ok(Some((fit, Some(run), all))),
+        (Some((_, fit)), _) => Ok(Some((fit, all))),
         (None, Some(error)) => Err(error),
         (None, None) => Ok(None),
     }
@@ -268,32 +259,30 @@ fn train_settings(config: &Config, dir: &RunDir, run: Option<usize>) -> TrainSet
     TrainSettings { seed, checkpoint: Some(checkpoint), ..config.train.clone() }
 }
 
-fn train_one<'a, Q: Question, T: Real>(
-    session: &'a Session<Q>,
+fn train_one<Q: Question, D: Device>(
+    session: &Session<Q>,
     dir: &RunDir,
-    device: &'a Cpu<T>,
+    device: &D,
     signals: &Signals,
     args: &RunArgs,
     run: Option<usize>,
-) -> Result<Fit<'a, Q::Problem, Cpu<T>>>
-where
-    Cpu<T>: Device,
-{
+) -> Result<Fit<D>> {
     let config = &session.config;
     let settings = train_settings(config, dir, run);
     let path = dir.checkpoint(run);
     let trainer = if args.resume && path.exists() {
-        let mut trainer = Trainer::resume(session.problem(), device, &path)?;
+        let mut trainer = Trainer::resume(session.problem(), device.clone(), &path)?;
         trainer.set_time_limit(settings.time_limit);
         trainer.set_checkpoint(settings.checkpoint);
         talk(args, &format!("going on from step {} of {}", trainer.steps(), trainer.settings().steps));
         trainer
     } else {
-        Trainer::new(session.problem(), device, &config.family(), &settings)?
+        Trainer::new(session.problem(), device.clone(), &config.family, &settings)?
     };
     let (done, settings) = (trainer.steps(), trainer.settings());
     let watched = Watched { steps: settings.steps, time_limit: settings.time_limit, replicate: run, quiet: args.quiet };
-    let mut progress = Progress::new(&dir.progress(), done, session.problem().space(), signals, &watched)?;
+    let problem = session.problem();
+    let mut progress = Progress::new(&dir.progress(), done, problem.space(), signals, &watched)?;
     let fit = trainer.run(&mut progress);
     let shown = progress.finish();
     let mut fit = fit?;

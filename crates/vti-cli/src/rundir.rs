@@ -1,14 +1,15 @@
 //! The run directory: its files, each written whole or not at all.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use vti::answer::Answer;
+use vti_report::files::{self, FileError};
 
 use crate::config::{Config, ConfigError};
 use crate::failure::Usage;
-use crate::summary::Summary;
 
 /// The directory of a run.
 #[derive(Clone, Debug)]
@@ -55,35 +56,18 @@ impl RunDir {
     }
 
     pub(crate) fn draws(&self) -> PathBuf {
-        self.0.join("posterior.parquet")
-    }
-
-    pub(crate) fn models(&self) -> PathBuf {
-        self.0.join("models.csv")
-    }
-
-    /// Files of runs over causal graphs only.
-    pub(crate) fn edges(&self) -> PathBuf {
-        self.0.join("edges.csv")
-    }
-
-    pub(crate) fn dot(&self) -> PathBuf {
-        self.0.join("graph.dot")
-    }
-
-    pub(crate) fn graphml(&self) -> PathBuf {
-        self.0.join("graph.graphml")
+        self.0.join(files::DRAWS)
     }
 
     pub(crate) fn summary(&self) -> PathBuf {
-        self.0.join("summary.json")
+        self.0.join(files::SUMMARY)
     }
 
-    pub(crate) fn report(&self) -> PathBuf {
-        self.0.join("report.html")
+    pub(crate) fn page(&self) -> PathBuf {
+        self.0.join(files::PAGE)
     }
 
-    pub(crate) fn read_summary(&self) -> Result<Summary> {
+    pub(crate) fn read_answer(&self) -> Result<Answer> {
         let path = self.summary();
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -92,7 +76,7 @@ impl RunDir {
             }
             other => other.with_context(|| path.display().to_string())?,
         };
-        serde_json::from_str(&text).with_context(|| format!("{}: not a summary of this version", path.display()))
+        Answer::from_json(&text).with_context(|| path.display().to_string())
     }
 
     /// Refuses to take the place of another run, unless forced to.
@@ -124,26 +108,16 @@ impl RunDir {
 
     /// Removes the files of an earlier run, and nothing else.
     fn clear(&self) -> Result<()> {
-        let known = [
-            self.config(),
-            self.progress(),
-            self.posterior(),
-            self.draws(),
-            self.models(),
-            self.edges(),
-            self.dot(),
-            self.graphml(),
-            self.summary(),
-            self.report(),
-            vti::store::previous(&self.posterior()),
-        ];
+        let own =
+            [self.config(), self.progress(), self.posterior(), vti::store::previous(&self.posterior())].into_iter();
+        let known = own.chain(files::ALL.iter().map(|file| self.0.join(file)));
         let entries = fs::read_dir(&self.0).map_err(|error| unwritable(&self.0, &error))?;
         let is_checkpoint = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             name.starts_with("checkpoint") && name.ends_with(".safetensors")
         };
         let checkpoints = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_checkpoint);
-        for path in known.into_iter().chain(checkpoints) {
+        for path in known.chain(checkpoints) {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(unwritable(&path, &error)),
                 _ => {}
@@ -158,19 +132,17 @@ impl RunDir {
     }
 }
 
-/// Puts a file in its place all at once: beside it first, then renamed.
+/// Puts a file in its place all at once.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    let written = File::create(&partial)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| {
-        // What was written of it helps nobody.
-        let _ = fs::remove_file(&partial);
-        unwritable(path, &error)
-    })
+    files::put(path, bytes).map_err(explain)
+}
+
+/// What went wrong with a file, and what to do.
+pub(crate) fn explain(error: FileError) -> anyhow::Error {
+    match error {
+        FileError::Write { path, error } => unwritable(&path, &error),
+        other => other.into(),
+    }
 }
 
 /// Why a file could not be written, and what to do.

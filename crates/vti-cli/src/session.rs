@@ -1,9 +1,13 @@
 //! A configuration with its data: everything a posterior needs to be made or loaded.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use vti::device::{Cpu, Device};
 use vti::posterior::Posterior;
+use vti::problem::Problem;
 use vti::simd::Real;
+use vti::workers::Workers;
 
 use crate::config::Config;
 use crate::data::BUILTIN_PREFIX;
@@ -22,7 +26,7 @@ impl<Q: Question> Session<Q> {
     /// Reads the data and sets the question up.
     pub(crate) fn new(mut config: Config) -> Result<Self> {
         check_device(&config.machine.device)?;
-        config.problem.settle();
+        config.problem.resolve();
         let question = Q::load(&config)?;
         let source = &mut config.source;
         if source.fingerprint.as_ref().is_some_and(|expected| expected != question.fingerprint()) {
@@ -37,8 +41,13 @@ impl<Q: Question> Session<Q> {
         Ok(Self { config, question })
     }
 
-    pub(crate) fn problem(&self) -> &Q::Problem {
+    pub(crate) fn problem(&self) -> Arc<dyn Problem> {
         self.question.problem()
+    }
+
+    /// The host's threads.
+    pub(crate) fn workers(&self) -> Result<Workers> {
+        Ok(Workers::new(self.config.threads())?)
     }
 
     /// The device.
@@ -50,11 +59,7 @@ impl<Q: Question> Session<Q> {
     }
 
     /// What a finished run learned, or an interrupted one so far.
-    pub(crate) fn posterior<'a, D: Device>(
-        &'a self,
-        dir: &RunDir,
-        device: &'a D,
-    ) -> Result<Posterior<'a, Q::Problem, D>> {
+    pub(crate) fn posterior<D: Device>(&self, dir: &RunDir, device: &D) -> Result<Posterior<D>> {
         let files = [dir.posterior(), dir.checkpoint(None), dir.checkpoint(Some(0))];
         let Some(file) = files.iter().find(|file| file.exists()) else {
             let hint = "hint: nothing was saved yet; `--resume` starts the run again";
@@ -62,7 +67,7 @@ impl<Q: Question> Session<Q> {
                 Usage(format!("{}: there is no posterior and no checkpoint\n{hint}", dir.path().display())).into()
             );
         };
-        Ok(Posterior::load(self.problem(), device, file)?)
+        Ok(Posterior::load(self.problem(), device.clone(), file)?)
     }
 }
 

@@ -1,17 +1,18 @@
-//! A finished run as one self-contained HTML page, and plots as SVG.
+//! An [answer](vti::answer::Answer) for people and for other tools: one self-contained HTML page, tables as text, files in a
+//! directory, and plots as SVG.
 //!
-//! [`page`] is a pure function of a [`Report`]: no files, no clock, no network. The page needs nothing but a browser.
-//! [`plot`] makes the figures in it, and figures that are files of their own.
+//! [`page`] and [`text`] are pure functions of an answer: no files, no clock, no network. The page needs nothing but a
+//! browser. [`write()`] makes all files of an answer; [`files`] makes them one by one, and reads draws back. [`plot`] makes the
+//! figures of the page, and figures that are files of their own.
 
-mod input;
+pub mod files;
 mod layered;
 mod markup;
 mod number;
 mod page;
 pub mod plot;
+mod text;
 
-pub use input::{
-    BestGraph, Better, Coefficient, Comparison, Effect, Fact, GraphSection, Inclusion, Level, Metric, ModelRow,
-    OrderStatistics, Pairs, Report, Trace, Truth, Verdict,
-};
-pub use page::page;
+pub use files::{FileError, write};
+pub use page::{Beside, Trace, page};
+pub use text::{table, text};

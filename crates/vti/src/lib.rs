@@ -17,6 +17,7 @@
 //! | [`train`] | learning it |
 //! | [`check`] | how far it can be trusted, and a correction of it |
 //! | [`rjmcmc`] | reversible jump chains to compare with |
+//! | [`answer`] | what was found, in the units of the data |
 //!
 //! The mathematics is that of
 //!
@@ -26,6 +27,7 @@
 //! which comments call the paper. Names follow its symbols; comments name the equation by its number and its label, or the
 //! section. Words that stand for one concept each are listed in `docs/notation.md`.
 
+pub mod answer;
 pub mod check;
 pub mod device;
 pub mod family;

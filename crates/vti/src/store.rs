@@ -155,25 +155,36 @@ fn partial(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// Puts a file of any kind in its place, all at once: beside it first, then renamed.
+pub fn put(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    place(path, bytes, || Ok(()))
+}
+
 /// Puts new content in the place of a file, all at once, and keeps what was there as the previous one.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    place(path, bytes, || {
+        if path.exists() {
+            let previous = previous(path);
+            let _ = fs::remove_file(&previous);
+            // A second name for the old file, so that its own is never vacant; where that cannot be, a new name.
+            fs::hard_link(path, &previous).or_else(|_| fs::rename(path, &previous))?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes beside a place, does what is to be done before the old content goes, and renames.
+fn place(path: &Path, bytes: &[u8], before: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
     let partial = partial(path);
     let written = File::create(&partial).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()
     });
-    if let Err(error) = written {
+    if let Err(error) = written.and_then(|()| before()).and_then(|()| fs::rename(&partial, path)) {
         // The disk may be full: what was written of it helps nobody.
         let _ = fs::remove_file(&partial);
         return Err(error);
     }
-    if path.exists() {
-        let previous = previous(path);
-        let _ = fs::remove_file(&previous);
-        // A second name for the old file, so that its own is never vacant; where that cannot be, a new name.
-        fs::hard_link(path, &previous).or_else(|_| fs::rename(path, &previous))?;
-    }
-    fs::rename(&partial, path)?;
     // The renaming itself must reach the disk too; directories cannot be opened everywhere.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     if let Ok(directory) = File::open(parent) {

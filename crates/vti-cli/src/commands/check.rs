@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use vti::answer::{Run, Seconds};
 use vti::device::{Cpu, Device};
 use vti::simd::Real;
 
-use crate::conclude::{Chains, RunFacts, conclude, show};
+use crate::conclude::{Chains, conclude, show};
 use crate::failure::Ending;
 use crate::progress::{self, Checking};
 use crate::question::{Job, Question, start};
@@ -71,37 +72,26 @@ impl Job for Again<'_> {
     {
         let Self { dir, chains, json } = self;
         let device = session.device::<T>()?;
-        let mut posterior = session.posterior(dir, &device)?;
-        // Several runs have seeds in a row.
-        let several = session.config.machine.replicates > 1;
-        let replicate = several.then(|| posterior.seed().wrapping_sub(session.config.train.seed) as usize);
-        let facts = known_facts(dir, posterior.warnings(), replicate)?;
-        let summary = conclude(&session, dir, &device, &mut posterior, &facts, chains, Checking::new(false))?;
-        show(&summary, json)?;
+        let posterior = session.posterior(dir, &device)?;
+        let replicate = session.config.replicate(posterior.seed());
+        let run = known_run(dir, posterior.warnings(), replicate)?;
+        let answer = conclude(&session, dir, &device, &posterior, run, chains, Checking::new(false))?;
+        show(&answer, json)?;
         Ok(Ending::Done)
     }
 }
 
 /// What a finished run said about itself, or what an interrupted one has come to.
-fn known_facts(dir: &RunDir, warnings: &[String], replicate: Option<usize>) -> Result<RunFacts> {
-    if let Ok(summary) = dir.read_summary() {
-        let kept = summary.replicates.iter().position(|replicate| replicate.seed == summary.seed);
-        return Ok(RunFacts {
-            steps: summary.steps,
-            stop: summary.stop,
-            seconds: summary.seconds.train,
-            kept,
-            replicates: summary.replicates,
-            warnings: summary.warnings,
-        });
+fn known_run(dir: &RunDir, warnings: &[String], replicate: Option<usize>) -> Result<Run> {
+    if let Ok(answer) = dir.read_answer() {
+        return Ok(answer.run);
     }
     let last = progress::lines(&dir.progress())?.into_iter().rfind(|line| line.replicate == replicate);
-    Ok(RunFacts {
+    Ok(Run {
         steps: last.map_or(0, |line| line.step),
         stop: "not finished".into(),
-        seconds: last.map_or(0.0, |line| line.seconds),
-        kept: replicate,
-        replicates: Vec::new(),
+        seconds: Seconds { train: last.map_or(0.0, |line| line.seconds), check: 0.0 },
         warnings: warnings.to_vec(),
+        ..Run::default()
     })
 }

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use vti::answer::Subject;
 use vti::device::{Cpu, Device};
 use vti::posterior::{Point, Posterior};
-use vti::problem::Problem;
 use vti::simd::Real;
 use vti::space::{Model, ModelSpace};
+use vti_report::files::{column_name, csv_bytes};
 
 use super::deliver;
 use crate::data::{Cell, DataError, Raw, Source};
 use crate::failure::{Ending, Usage};
-use crate::output::{column_name, finish_csv};
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
 use crate::session::Session;
@@ -48,10 +48,11 @@ impl Job for Densities<'_> {
     {
         let Self { dir, args } = self;
         let device = session.device::<T>()?;
-        let mut posterior = session.posterior(dir, &device)?;
+        let posterior = session.posterior(dir, &device)?;
         let source = Source::read(&args.points)?;
         let (raw, words) = (source.parse()?, source.texts("word")?);
-        let points = points(&raw, words.as_deref(), &session.question, &posterior)?;
+        let subject = session.question.subject(&session.config);
+        let points = points(&raw, words.as_deref(), &subject, &posterior)?;
         let possible: Vec<Point> =
             points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
         let mut found = posterior.log_q(&possible)?.into_iter();
@@ -61,9 +62,9 @@ impl Job for Densities<'_> {
         for Place { point: Point { model, theta }, log_jacobian, possible } in &points {
             let (mut log_q, mut log_target) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
             if *possible {
-                let log_eta = problem.log_density(model, theta, &mut vec![0.0; theta.len()])?;
+                let log_density = problem.log_density(model, theta, &mut vec![0.0; theta.len()])?;
                 log_q = found.next().unwrap_or(f64::NAN) + log_jacobian;
-                log_target = problem.log_prior(model) + log_eta + log_jacobian;
+                log_target = problem.log_prior(model) + log_density + log_jacobian;
             }
             writer.write_record([
                 problem.space().label(model),
@@ -72,7 +73,7 @@ impl Job for Densities<'_> {
                 log_target.to_string(),
             ])?;
         }
-        deliver(args.out.as_deref(), &finish_csv(writer)?)
+        deliver(args.out.as_deref(), &csv_bytes(writer)?)
     }
 }
 
@@ -107,19 +108,19 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
     }
 }
 
-fn points<Q: Question, D: Device>(
+fn points<D: Device>(
     raw: &Raw,
     words: Option<&[String]>,
-    question: &Q,
-    posterior: &Posterior<'_, Q::Problem, D>,
+    subject: &Subject<'_>,
+    posterior: &Posterior<D>,
 ) -> Result<Vec<Place>> {
-    let units = question.units();
-    let columns = units.names.iter().map(|name| column(raw, name)).collect::<Result<Vec<_>, _>>()?;
+    let units = subject.units();
+    let columns = units.names().iter().map(|name| column(raw, name)).collect::<Result<Vec<_>, _>>()?;
     let point = |row: usize| {
         let measured: Vec<f64> = columns.iter().map(|column| column[row]).collect();
         let active: Vec<usize> = (0..measured.len()).filter(|&place| !measured[place].is_nan()).collect();
         let fits = |model: &Model| posterior.active_parameters(model) == active;
-        let model = question.model_of(&active).filter(fits).ok_or_else(|| {
+        let model = subject.model_of(&active).filter(fits).ok_or_else(|| {
             Usage(format!(
                 "{}: {}: no model has just these parameters\nhint: parameters that are in every model need a value, and \
                  those of one term come together",
@@ -129,7 +130,7 @@ fn points<Q: Question, D: Device>(
         })?;
         let model = match words.map(|words| words[row].as_str()).filter(|word| !word.is_empty()) {
             None => model,
-            Some(word) => named(word, &model, question.problem().space()).ok_or_else(|| {
+            Some(word) => named(word, &model, posterior.problem().space()).ok_or_else(|| {
                 let (file, place) = (&raw.file, raw.place(row));
                 Usage(format!(
                     "{file}: {place}: the word {word} does not mean the model of these parameters ({model} does)\nhint: \

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use vti_report::files;
 
-use crate::conclude::write_report;
+use crate::conclude::write_page;
 use crate::failure::Ending;
-use crate::output::parquet;
 use crate::print;
 use crate::rundir::RunDir;
 
@@ -19,11 +19,10 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Ending> {
-    let (dir, _) = RunDir::open(&args.dir)?;
-    let summary = dir.read_summary()?;
-    let (samples, _) = parquet::read(&dir.draws())?;
-    let kept = summary.replicates.iter().position(|replicate| replicate.seed == summary.seed);
-    write_report(&dir, &summary, &samples, kept)?;
-    print::data(&dir.report().display().to_string())?;
+    let (dir, config) = RunDir::open(&args.dir)?;
+    let answer = dir.read_answer()?;
+    let (samples, _) = files::read_draws(&dir.draws())?;
+    write_page(&dir, &config, &answer, &samples)?;
+    print::data(&dir.page().display().to_string())?;
     Ok(Ending::Done)
 }

@@ -8,21 +8,22 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use vti::answer::Ordered;
 use vti::check::Verdict;
 use vti::rjmcmc::{Acceptance, Chains, Inclusion, Progress, Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
 use vti::stats::Estimate;
+use vti_report::files::csv_bytes;
+use vti_report::table;
 
 use super::deliver;
 use crate::args::QuestionArgs;
 use crate::config::ProblemConfig;
 use crate::failure::{Ending, Usage};
-use crate::output::{finish_csv, table};
 use crate::print;
 use crate::progress::duration;
 use crate::question::Select;
 use crate::session::Session;
 use crate::signals::Signals;
-use crate::summary::Ordered;
 
 /// Options of `vti rjmcmc`.
 #[derive(Args)]
@@ -113,7 +114,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
         }
         if signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let found = rjmcmc(&session.question.selection, &session.device::<f64>()?, &settings, &mut observe);
+    let found = rjmcmc(&*session.question.selection, &session.workers()?, &settings, &mut observe);
     if bar {
         print::redraw("");
     }
@@ -174,7 +175,7 @@ fn csv_of(chains: &Chains) -> Result<Vec<u8>> {
         let numbers = [draws.to_string(), probability.value.to_string(), probability.se.to_string()];
         writer.write_record([word.as_str(), label].into_iter().chain(numbers.iter().map(String::as_str)))?;
     }
-    finish_csv(writer)
+    Ok(csv_bytes(writer)?)
 }
 
 fn text(found: &Found<'_>) -> String {
@@ -198,8 +199,8 @@ fn text(found: &Found<'_>) -> String {
     let warnings: String = found.warnings.iter().map(|warning| format!("\nwarning: {warning}")).collect();
     format!(
         "{}\n\n{}\n\n{chains} chains, {kept} states kept of each, in {}\n{moves}{warnings}\n{}",
-        table::plain(&inclusion),
-        table::plain(&models),
+        table(&inclusion),
+        table(&models),
         duration(*seconds),
         verdict.text
     )

@@ -4,16 +4,15 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use vti::answer::Samples;
 use vti::device::{Cpu, Device};
 use vti::simd::Real;
+use vti_report::files;
 
 use super::deliver;
-use crate::config::VERSION;
 use crate::failure::Ending;
-use crate::output::{draw_columns, finish_csv, parquet};
 use crate::question::{Job, Question, start};
-use crate::rundir::{self, RunDir};
-use crate::samples::Samples;
+use crate::rundir::RunDir;
 use crate::session::Session;
 
 /// Options of `vti sample`.
@@ -49,33 +48,15 @@ impl Job for Sampling<'_> {
     {
         let Self { dir, args } = self;
         let device = session.device::<T>()?;
-        let mut posterior = session.posterior(dir, &device)?;
-        let draws = posterior.draw_with_target(args.n as usize, args.batch)?;
-        let weights: Vec<f64> = draws.log_target.iter().zip(&draws.log_q).map(|(target, q)| target - q).collect();
-        let samples = Samples::new(&posterior, &session.question.units(), &draws, &weights, 1);
+        let posterior = session.posterior(dir, &device)?;
+        let subject = session.question.subject(&session.config);
+        let samples = Samples::draw(&posterior, subject.units(), args.n as usize, args.batch)?;
         match &args.out {
             Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {
-                let schema = session.question.schema().cloned();
-                let origin = parquet::Origin { version: VERSION.into(), schema, parameters: samples.names.clone() };
-                rundir::write(path, &parquet::write(&samples, &origin)?)?;
-                Ok(Ending::Done)
+                let schema = session.question.schema().map(serde_json::to_value).transpose()?;
+                deliver(Some(path), &files::draws_parquet(&samples, schema.as_ref())?)
             }
-            out => deliver(out.as_deref(), &csv_of(&samples)?),
+            out => deliver(out.as_deref(), &files::draws_csv(&samples)?),
         }
     }
-}
-
-/// One line per draw; cells of parameters that a model does not have are empty.
-fn csv_of(samples: &Samples) -> Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(draw_columns(&samples.names))?;
-    for row in 0..samples.len() {
-        let model = &samples.models[samples.model[row]];
-        let numbers = [samples.log_q[row], samples.log_target[row], samples.log_weight[row]].map(|x| x.to_string());
-        let values = (0..samples.names.len())
-            .map(|parameter| samples.value(row, parameter).map_or_else(String::new, |value| value.to_string()));
-        let texts = [model.label.clone(), model.word.clone()];
-        writer.write_record(texts.into_iter().chain(numbers).chain(values))?;
-    }
-    finish_csv(writer)
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
         }
         shown = lines.len();
         if finished {
-            print::data(&dir.read_summary()?.verdict.text)?;
+            print::data(&dir.read_answer()?.verdict.text)?;
             return Ok(Ending::Done);
         }
         if args.once {

@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use vti::check::{CheckSettings, RefineSettings};
-use vti::family::{ContextSettings, FamilySettings, FlowKind, PreconditionerSettings, Structure};
-use vti::models::ModelsSettings;
+use vti::family::FamilySettings;
 use vti::optimise::SettingError;
 use vti::train::TrainSettings;
 
 pub(crate) use error::ConfigError;
 pub(crate) use problem::{DagConfig, ProblemConfig, SelectConfig, SourceConfig};
-use read::{Reader, set};
+use read::{AROUND_KEYS, Reader, set, take};
 
 use crate::data::BUILTIN_PREFIX;
 
@@ -26,10 +25,8 @@ pub(crate) struct Config {
     pub(crate) problem: ProblemConfig,
     /// In the section `[problem]`.
     pub(crate) source: SourceConfig,
-    pub(crate) models: ModelsSettings,
-    pub(crate) flow: FlowKind,
-    /// In the section `[flow]`.
-    pub(crate) around: AroundFlow,
+    /// In the sections `[models]` and `[flow]`.
+    pub(crate) family: FamilySettings,
     pub(crate) train: TrainSettings,
     /// In the section `[train]`.
     pub(crate) machine: MachineConfig,
@@ -37,15 +34,6 @@ pub(crate) struct Config {
     /// In the section `[check]`.
     pub(crate) chains: ChainsConfig,
     pub(crate) output: OutputConfig,
-}
-
-/// What stands around a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct AroundFlow {
-    pub(crate) context: ContextSettings,
-    pub(crate) preconditioner: PreconditionerSettings,
-    pub(crate) structure: Structure,
 }
 
 /// How to compute.
@@ -112,14 +100,11 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 impl Config {
     /// A run with default settings.
     pub(crate) fn new(source: SourceConfig, problem: ProblemConfig) -> Self {
-        let FamilySettings { flow, models, context, preconditioner, structure } = problem.default_family();
         Self {
             train: problem.default_train(),
             problem,
             source,
-            models,
-            flow,
-            around: AroundFlow { context, preconditioner, structure },
+            family: FamilySettings::default(),
             machine: MachineConfig::default(),
             check: CheckSettings::default(),
             chains: ChainsConfig::default(),
@@ -160,15 +145,15 @@ impl Config {
     fn to_table(&self) -> Result<Table, ConfigError> {
         let mut problem = section_table("problem", &self.problem)?;
         problem.extend(section_table("problem", &self.source)?);
-        let mut flow = section_table("flow", &self.flow)?;
-        flow.extend(section_table("flow", &self.around)?);
+        let mut flow = section_table("flow", &self.family.flow)?;
+        flow.extend(take(&mut section_table("flow", &self.family)?, &AROUND_KEYS));
         let mut train = section_table("train", &self.train)?;
         train.extend(section_table("train", &self.machine)?);
         let mut check = section_table("check", &self.check)?;
         check.extend(section_table("check", &self.chains)?);
         let sections = [
             ("problem", problem),
-            ("models", section_table("models", &self.models)?),
+            ("models", section_table("models", &self.family.models)?),
             ("flow", flow),
             ("train", train),
             ("check", check),
@@ -185,17 +170,9 @@ impl Config {
             .map_err(|error| ConfigError::Syntax { file: "config.toml".into(), message: error.to_string() })
     }
 
-    /// The family.
-    pub(crate) fn family(&self) -> FamilySettings {
-        let AroundFlow { context, preconditioner, structure } = self.around;
-        FamilySettings { flow: self.flow.clone(), models: self.models.clone(), context, preconditioner, structure }
-    }
-
-    /// The same with choices written out.
-    pub(crate) fn with_family(mut self, family: &FamilySettings) -> Self {
-        let FamilySettings { flow, models, context, preconditioner, structure } = family.clone();
-        (self.flow, self.models, self.around) = (flow, models, AroundFlow { context, preconditioner, structure });
-        self
+    /// Which of several runs has this seed; they have seeds in a row.
+    pub(crate) fn replicate(&self, seed: u64) -> Option<usize> {
+        (self.machine.replicates > 1).then(|| seed.wrapping_sub(self.train.seed) as usize)
     }
 
     /// Refuses settings that would be found wrong only after training. The library knows the same limits.

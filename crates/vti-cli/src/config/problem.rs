@@ -1,7 +1,6 @@
 //! What is to be inferred: the section `[problem]`.
 
 use serde::{Deserialize, Serialize};
-use vti::family::FamilySettings;
 use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Sem};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
 use vti::train::TrainSettings;
@@ -42,7 +41,7 @@ pub(crate) enum ProblemConfig {
 
 impl ProblemConfig {
     /// Writes out what follows from other settings.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn resolve(&mut self) {
         if let Self::Dag(asked) = self {
             asked.scale = Some(asked.scale());
         }
@@ -71,14 +70,7 @@ impl ProblemConfig {
     pub(crate) fn default_train(&self) -> TrainSettings {
         match self {
             Self::Select(_) => TrainSettings::default(),
-            Self::Dag(_) => TrainSettings::factored(),
-        }
-    }
-
-    /// By which family.
-    pub(crate) fn default_family(&self) -> FamilySettings {
-        match self {
-            Self::Select(_) | Self::Dag(_) => FamilySettings::default(),
+            Self::Dag(_) => TrainSettings::blockwise(),
         }
     }
 }

@@ -4,13 +4,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::{AroundFlow, Config, ConfigError, ProblemConfig, VERSION, section_table};
+use super::{Config, ConfigError, FamilySettings, ProblemConfig, VERSION, section_table};
 
 /// Keys that stand in a section beside those of the library's settings.
 const SOURCE_KEYS: [&str; 4] = ["data", "include", "exclude", "fingerprint"];
 const MACHINE_KEYS: [&str; 4] = ["threads", "device", "precision", "replicates"];
 const CHAINS_KEYS: [&str; 2] = ["refine", "chains"];
-const AROUND_KEYS: [&str; 3] = ["context", "preconditioner", "structure"];
+/// What stands around a flow, in its section.
+pub(super) const AROUND_KEYS: [&str; 3] = ["context", "preconditioner", "structure"];
 
 const SECTIONS: [&str; 6] = ["problem", "models", "flow", "train", "check", "output"];
 
@@ -74,14 +75,15 @@ impl Reader<'_> {
             return Err(self.wrong("train", self.line("train", "checkpoint"), message));
         }
         let problem: ProblemConfig = self.section("problem", problem, &SOURCE_KEYS)?;
-        let family = problem.default_family();
-        let default_around =
-            AroundFlow { context: family.context, preconditioner: family.preconditioner, structure: family.structure };
+        let default = FamilySettings::default();
+        let family = FamilySettings {
+            models: self.section("models", or_default("models", models, &default.models)?, &[])?,
+            flow: self.section("flow", or_default("flow", flow, &default.flow)?, &AROUND_KEYS)?,
+            ..self.section("flow", around, &[])?
+        };
         Ok(Config {
             source: self.section("problem", source, &[])?,
-            models: self.section("models", or_default("models", models, &family.models)?, &[])?,
-            flow: self.section("flow", or_default("flow", flow, &family.flow)?, &AROUND_KEYS)?,
-            around: self.section("flow", over("flow", around, &default_around)?, &[])?,
+            family,
             train: self.section("train", over("train", train, &problem.default_train())?, &MACHINE_KEYS)?,
             machine: self.section("train", machine, &[])?,
             check: self.section("check", check, &CHAINS_KEYS)?,
@@ -141,7 +143,7 @@ impl Reader<'_> {
 }
 
 /// Takes some keys out of a table.
-fn take(table: &mut Table, keys: &[&str]) -> Table {
+pub(super) fn take(table: &mut Table, keys: &[&str]) -> Table {
     keys.iter().filter_map(|key| table.remove_entry(*key)).collect()
 }
 

@@ -8,7 +8,9 @@ mod parquet;
 mod raw;
 mod schema;
 
-use vti::problem::selection::{CoefficientPrior, Likelihood, SelectionError, SelectionSettings, Table, TableError};
+use vti::problem::selection::{
+    CoefficientPrior, Likelihood, RegressionData, SelectionError, SelectionSettings, TableError,
+};
 
 pub(crate) use edges::{Edges, EdgesError, read as read_edges};
 pub(crate) use error::DataError;
@@ -19,7 +21,7 @@ pub(crate) use schema::{Choice, Schema};
 /// A response and terms, and where they came from.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    pub(crate) table: Table,
+    pub(crate) table: RegressionData,
     pub(crate) schema: Schema,
     pub(crate) fingerprint: String,
     /// What the user should know about how the file was understood.
@@ -34,7 +36,7 @@ pub(crate) fn load(name: &str, choice: &Choice, likelihood: &Likelihood) -> Resu
     let schema = Schema::learn(&raw, choice, likelihood)?;
     let response = schema.response(&raw)?;
     let terms = schema.terms(&raw)?;
-    let table = Table { response_name: schema.response.clone(), response, terms };
+    let table = RegressionData { response_name: schema.response.clone(), response, terms };
     let mut notes = schema.notes();
     notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
     Ok(Loaded { table, notes, schema, fingerprint: source.fingerprint(), raw })
@@ -57,7 +59,7 @@ impl Loaded {
     /// Says where in the file it is what the library found.
     pub(crate) fn locate(&self, error: SelectionError) -> anyhow::Error {
         match error {
-            SelectionError::Table(TableError::Response { row, value, expected }) => DataError::Response {
+            SelectionError::Data(TableError::Response { row, value, expected }) => DataError::Response {
                 file: self.raw.file.clone(),
                 place: self.raw.place(row - 1),
                 column: self.table.response_name.clone(),

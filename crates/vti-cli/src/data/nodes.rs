@@ -1,7 +1,7 @@
 //! From a file to the nodes of a graph: columns of numbers, transformed and scaled.
 
 use vti::graph::Graph;
-use vti::problem::dag::{Scaling, Table};
+use vti::problem::dag::{NodeData, Scaling};
 
 use super::DataError;
 use super::raw::{Cell, Raw, RawColumn, Source};
@@ -25,7 +25,7 @@ pub(crate) const ALL: &str = "*";
 #[derive(Debug)]
 pub(crate) struct Nodes {
     /// What inference sees.
-    pub(crate) table: Table,
+    pub(crate) table: NodeData,
     /// What each column was divided by.
     pub(crate) scales: Vec<f64>,
     pub(crate) fingerprint: String,
@@ -50,7 +50,7 @@ impl Nodes {
         let wanted = |column: &&RawColumn| {
             (choice.include.is_empty() || listed(choice.include, &column.name)) && !listed(choice.exclude, &column.name)
         };
-        let mut table = Table::default();
+        let mut table = NodeData::default();
         for column in raw.columns.iter().filter(wanted) {
             let log = listed(choice.log, &column.name) || listed(choice.log, &ALL.into());
             table.columns.push(node(&raw, column, log)?);
@@ -106,7 +106,7 @@ fn check_sizes(raw: &Raw, nodes: usize) -> Result<(), DataError> {
 }
 
 /// A node without parents has mean 0: columns that are far from it do not suit the model.
-fn far_from_zero(table: &Table) -> Option<String> {
+fn far_from_zero(table: &NodeData) -> Option<String> {
     let (name, mean) = table.far_from_zero()?;
     Some(format!(
         "the mean of {name} is {mean:.4}, but nodes without parents are taken to have mean 0: --scale centre subtracts means"

@@ -88,7 +88,7 @@ impl Source {
             Format::Csv => super::csv::read(&self.name, &self.bytes)?,
             Format::Parquet => super::parquet::read(&self.name, &self.bytes)?,
         };
-        raw.columns.iter_mut().for_each(RawColumn::settle);
+        raw.columns.iter_mut().for_each(RawColumn::decide_kind);
         raw.check_names()?;
         if raw.rows() == 0 {
             return Err(DataError::NoRows { file: file() });
@@ -137,7 +137,7 @@ const DOUBTFUL: [&str; 3] = ["none", "nil", "."];
 
 impl RawColumn {
     /// Decides what doubtful words mean, once the whole column is known.
-    fn settle(&mut self) {
+    fn decide_kind(&mut self) {
         let lower = |cell: &Cell| match cell {
             Cell::Text(text) => Some(text.to_lowercase()),
             _ => None,

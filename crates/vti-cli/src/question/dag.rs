@@ -1,75 +1,29 @@
 //! What causes what?
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use anyhow::Result;
-use vti::device::Device;
-use vti::graph::Graph;
+use vti::answer::Subject;
 use vti::problem::Problem;
-use vti::problem::dag::{Dag, DagError, DagSettings, Enumeration, LinearEvidence, Noise, RulesError, Sem, enumerate};
-use vti::space::{Model, ModelSpace};
+use vti::problem::dag::{Dag, DagError, DagSettings, Noise, RulesError, Sem};
+use vti::space::ModelSpace;
 
-use super::{Exact, Question, other_kind};
-use crate::answer::Answer;
-use crate::config::{Config, DagConfig, ProblemConfig};
+use super::{Question, other_kind};
+use crate::config::{Config, DagConfig, Precision, ProblemConfig};
 use crate::data::{Edges, NodeChoice, Nodes, read_edges};
 use crate::failure::Usage;
-use crate::graphs::Graphs;
-use crate::summary::{DagFound, DataSummary, EdgesSummary, Found};
-use crate::units::Units;
 
 /// Causal graphs with their data.
 #[derive(Debug)]
 pub(crate) struct Causal {
     pub(crate) nodes: Nodes,
-    pub(crate) dag: Dag,
+    pub(crate) dag: Arc<Dag>,
     /// The graph to compare with, and its file.
     truth: Option<(String, Edges)>,
     notes: Vec<String>,
 }
 
-/// Numbers that draws of hidden units may take up, in memory and in the file of draws.
-const MOST_NUMBERS: usize = 1 << 23;
-
-impl Causal {
-    /// The exact answer, or why there is none.
-    pub(crate) fn enumerate(&self) -> Result<Enumeration> {
-        let DagSettings { sem, noise, weight_scale, .. } = self.dag.settings();
-        let (Sem::Linear {}, Noise::Known { sigma }) = (sem, noise) else {
-            let hint = "hint: --sem linear --noise SIGMA";
-            let text = "exact answers are known for linear equations with known noise only";
-            return Err(Usage(format!("{text}\n{hint}")).into());
-        };
-        let nodes = self.nodes.table.names.len();
-        if nodes > MOST_EXACT {
-            let hint = "hint: leave columns out with --exclude";
-            let text = format!("{nodes} nodes are too many to enumerate all graphs, {MOST_EXACT} are the most");
-            return Err(Usage(format!("{text}\n{hint}")).into());
-        }
-        let evidence = LinearEvidence::new(&self.nodes.table, *sigma, *weight_scale)?;
-        Ok(enumerate(self.dag.prior(), |node, parents| evidence.log_evidence(node, parents))?)
-    }
-
-    /// The canonical word of a graph.
-    pub(crate) fn word(&self, graph: &Graph) -> Option<Model> {
-        let nodes = graph.nodes();
-        let mut adjacency = vec![false; nodes * nodes];
-        graph.edges().for_each(|(from, to)| adjacency[from * nodes + to] = true);
-        self.dag.space().encode(&adjacency).ok()
-    }
-}
-
-/// The most nodes over which all graphs are enumerated.
-const MOST_EXACT: usize = 5;
-
-/// Ordered pairs of different nodes, in the order of a space's features.
-pub(crate) fn pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..nodes).flat_map(move |from| (0..nodes).filter(move |&to| to != from).map(move |to| (from, to)))
-}
-
 impl Question for Causal {
-    type Problem = Dag;
-
     fn load(config: &Config) -> Result<Self> {
         let ProblemConfig::Dag(asked) = &config.problem else { return Err(other_kind(config)) };
         let source = &config.source;
@@ -83,11 +37,12 @@ impl Question for Causal {
         let mut notes = nodes.notes.clone();
         notes.extend(truth.iter().flat_map(|(_, edges)| edges.notes.clone()));
         let dag = Dag::new(nodes.table.clone(), settings).map_err(|error| explain(error, names))?;
-        Ok(Self { nodes, dag, truth, notes })
+        let dag = if config.machine.precision == Precision::F64 { dag.in_double_precision() } else { dag };
+        Ok(Self { nodes, dag: Arc::new(dag), truth, notes })
     }
 
-    fn problem(&self) -> &Dag {
-        &self.dag
+    fn problem(&self) -> Arc<dyn Problem> {
+        self.dag.clone()
     }
 
     fn fingerprint(&self) -> &str {
@@ -112,23 +67,16 @@ impl Question for Causal {
         &self.notes
     }
 
-    fn units(&self) -> Units {
-        Units::of_dag(&self.dag, &self.nodes.scales)
-    }
-
-    fn model_of(&self, active: &[usize]) -> Option<Model> {
-        let nodes = self.nodes.table.names.len();
-        let space = self.dag.space();
-        let first = |from, to| space.edge_coordinates(from, to).map(|range| range.start);
-        let has = |&(from, to): &(usize, usize)| first(from, to).is_some_and(|place| active.contains(&place));
-        let edges: Vec<(usize, usize)> = pairs(nodes).filter(has).collect();
-        self.word(&Graph::from_edges(nodes, &edges).ok()?)
-    }
-
-    fn draw_step(&self, draws: usize) -> usize {
-        match self.dag.settings().sem {
-            Sem::Linear {} => 1,
-            Sem::Mlp { .. } => (draws * self.dag.space().max_dim()).div_ceil(MOST_NUMBERS).max(1),
+    fn subject(&self, config: &Config) -> Subject<'_> {
+        let scale = match &config.problem {
+            ProblemConfig::Dag(asked) => Some(asked.scale().name()),
+            ProblemConfig::Select(_) => None,
+        };
+        let subject = Subject::of_dag(&self.dag, &self.nodes.scales);
+        let subject = subject.with_source(&config.source.data, self.fingerprint(), scale);
+        match &self.truth {
+            Some((path, truth)) => subject.with_truth(path, &truth.graph),
+            None => subject,
         }
     }
 
@@ -140,61 +88,6 @@ impl Question for Causal {
     fn usual_dim(&self) -> f64 {
         // Preconditioners are of one node, with half of the others as parents.
         0.5 * (self.dag.space().max_dim() / self.nodes.table.names.len()) as f64
-    }
-
-    fn exact<D: Device>(&self, _: &D) -> Option<Result<Exact>> {
-        let DagSettings { sem, noise, .. } = self.dag.settings();
-        let possible = matches!((sem, noise), (Sem::Linear {}, Noise::Known { .. }));
-        let few = self.nodes.table.names.len() <= MOST_EXACT;
-        (possible && few).then(|| self.enumerate().map(|exact| self.compared(&exact)))
-    }
-
-    fn data(&self, config: &Config) -> DataSummary {
-        let scale = match &config.problem {
-            ProblemConfig::Dag(asked) => Some(asked.scale().name().to_string()),
-            ProblemConfig::Select(_) => None,
-        };
-        DataSummary {
-            path: config.source.data.clone(),
-            fingerprint: self.nodes.fingerprint.clone(),
-            response: None,
-            rows: self.nodes.rows(),
-            terms: None,
-            nodes: Some(self.nodes.table.names.len()),
-            scale,
-        }
-    }
-
-    fn found(&self, answer: &Answer<'_>) -> Result<Found> {
-        let names = &self.nodes.table.names;
-        let edges = EdgesSummary::new(names, &answer.parts());
-        let graphs = Graphs::new(&self.dag, &answer.corrected_models());
-        let best = answer.top_model().and_then(|word| self.dag.graph(word));
-        let distance = |(path, truth): &(String, Edges)| {
-            graphs.distance(path, &truth.graph, &Graphs::new(&self.dag, &answer.q_words()), &edges)
-        };
-        let linear = matches!(self.dag.settings().sem, Sem::Linear {});
-        Ok(Found::Dag(Box::new(DagFound {
-            graph: graphs.summary(best.as_ref(), &answer.corrected_words(), &edges),
-            truth: self.truth.as_ref().map(distance).transpose()?,
-            edges,
-            coefficients: linear.then(|| answer.coefficients()),
-        })))
-    }
-}
-
-impl Causal {
-    fn compared(&self, exact: &Enumeration) -> Exact {
-        let nodes = self.nodes.table.names.len();
-        let words = exact.graphs.iter().zip(&exact.probabilities);
-        let probabilities: HashMap<Model, f64> =
-            words.filter_map(|(graph, probability)| Some((self.word(graph)?, *probability))).collect();
-        Exact {
-            log_evidence: exact.log_evidence,
-            parts: pairs(nodes).map(|(from, to)| exact.edges[from * nodes + to]).collect(),
-            // A graph that the rules forbid has none.
-            probability: Box::new(move |model| Some(probabilities.get(model).copied().unwrap_or(0.0))),
-        }
     }
 }
 

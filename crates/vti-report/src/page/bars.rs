@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use vti::answer::Quantity;
+
 use super::table::{Cell, Column, Kind};
 use super::{CORRECTED, LEARNED, short};
-use crate::input::Comparison;
 use crate::markup::escape;
 use crate::number;
 use crate::plot::{Colour, Theme, ticks};
@@ -64,8 +65,8 @@ impl Ruler {
         Column::drawn(Kind::Plot, svg + "</svg>")
     }
 
-    /// The bars of one comparison.
-    pub(super) fn bars(&self, of: &Comparison, exact_name: &str) -> Cell {
+    /// The bars of one quantity.
+    pub(super) fn bars(&self, of: &Quantity, exact_name: Option<&str>) -> Cell {
         let mut svg =
             format!("<svg width=\"100%\" height=\"{HEIGHT}\" role=\"img\"><title>{}</title>", title(of, exact_name));
         for tick in &self.ticks {
@@ -83,7 +84,7 @@ impl Ruler {
             }
         }
         svg.push_str(&self.whisker(of));
-        if let Some(at) = of.exact.and_then(|exact| self.percent(exact)) {
+        if let Some(at) = of.exact.filter(|_| exact_name.is_some()).and_then(|exact| self.percent(exact)) {
             let _ = write!(
                 svg,
                 "<svg x=\"{at:.2}%\" y=\"{}\" overflow=\"visible\"><path d=\"M0-13V13M0-4L4 0 0 4-4 0Z\" \
@@ -94,7 +95,7 @@ impl Ruler {
         Cell::html(svg + "</svg>")
     }
 
-    fn whisker(&self, of: &Comparison) -> String {
+    fn whisker(&self, of: &Quantity) -> String {
         let reach = WHISKER * of.se;
         let (Some(low), Some(high)) = (self.percent(of.corrected - reach), self.percent(of.corrected + reach)) else {
             return String::new();
@@ -112,11 +113,11 @@ impl Ruler {
 }
 
 /// The numbers in words, for those who point at the bars or cannot see them.
-fn title(of: &Comparison, exact_name: &str) -> String {
+fn title(of: &Quantity, exact_name: Option<&str>) -> String {
     let mut text =
         format!("q {}, corrected {}", number::probability(of.q), number::probability_with_error(of.corrected, of.se));
-    if let Some(exact) = of.exact {
-        let _ = write!(text, ", {} {}", escape(exact_name), number::probability(exact));
+    if let (Some(exact), Some(name)) = (of.exact, exact_name) {
+        let _ = write!(text, ", {} {}", escape(name), number::probability(exact));
     }
     text
 }
@@ -128,7 +129,7 @@ pub(super) fn number_columns(exact_name: Option<&str>) -> Vec<Column> {
 }
 
 /// Their cells.
-pub(super) fn number_cells(of: &Comparison, with_exact: bool) -> Vec<Cell> {
+pub(super) fn number_cells(of: &Quantity, with_exact: bool) -> Vec<Cell> {
     let exact = of.exact.unwrap_or(f64::NAN);
     let mut cells = vec![
         Cell::number(number::probability(of.q), of.q),

@@ -1,29 +1,50 @@
 //! How large the effects are.
 
+use vti::answer::{Coefficient, Found};
+
+use super::draws::Draws;
 use super::table::{Cell, Column, Kind, folded};
-use super::{CORRECTED, exact_name, short};
-use crate::input::{Coefficient, Report};
+use super::{CORRECTED, Content, short};
 use crate::number;
 use crate::plot::{Area, Axis, Border, Colour, Density, Figure, Layer, Line, Panel, Points, Rule};
 
 /// Coefficients shown unfolded.
 const SHOWN: usize = 20;
 
+/// Draws of a coefficient.
+const DRAWS: usize = 2000;
+
 /// Places of the curve of a density.
 const CURVE: usize = 90;
 
-pub(super) fn section(report: &Report) -> Option<String> {
-    if report.coefficients.is_empty() {
+/// A coefficient, with some of its draws.
+struct Row<'a> {
+    name: &'a str,
+    found: &'a Coefficient,
+    /// Probability that it is in the model, corrected; not a number where there are no draws.
+    inclusion: f64,
+    /// Given that it is in the model, counting alike.
+    draws: Vec<f64>,
+}
+
+pub(super) fn section(content: &Content<'_>) -> Option<String> {
+    // Weights of equations stand with the edges.
+    let found = match &content.answer.found {
+        Found::Select(terms) | Found::Own(terms) => &terms.coefficients.0,
+        Found::Dag(_) => return None,
+    };
+    if found.is_empty() {
         return None;
     }
-    let exact = exact_name(report).filter(|_| report.coefficients.iter().any(|row| row.mean.exact.is_some()));
+    let exact = content.exact.filter(|_| found.iter().any(|(_, row)| row.mean.exact.is_some()));
     let mut columns = vec![Column::new(Kind::Name, "coefficient"), Column::new(Kind::SmallPlot, "posterior")];
     let numbers = ["mean, q", "mean, corrected"].into_iter().map(str::to_owned);
     let numbers = numbers.chain(exact.map(|name| format!("mean, {}", short(name))));
     let numbers = numbers.chain(["sd", "95 % interval", "inclusion"].map(str::to_owned));
     columns.extend(numbers.map(|name| Column::new(Kind::Number, &name)));
-    let count = report.coefficients.len();
-    let rows = leading_first(&report.coefficients).into_iter().map(|row| cells(row, exact.is_some())).collect();
+    let count = found.len();
+    let rows =
+        leading_first(rows(found, content.draws.as_ref())).iter().map(|row| cells(row, exact.is_some())).collect();
     Some(format!(
         "<h2>Coefficients</h2><p class=\"caption\">Averaged over all models, in the units of the data. Curve: density of \
          the corrected draws where the coefficient is in the model, its height that probability. Spike at 0: the \
@@ -33,32 +54,45 @@ pub(super) fn section(report: &Report) -> Option<String> {
     ))
 }
 
-/// Few coefficients stay in the order of the data; of many, those most probably in the model come first.
-fn leading_first(coefficients: &[Coefficient]) -> Vec<&Coefficient> {
-    let mut order: Vec<&Coefficient> = coefficients.iter().collect();
-    if coefficients.len() > SHOWN {
-        let rank = |row: &Coefficient| if row.inclusion.is_finite() { row.inclusion } else { -1.0 };
-        order.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
-    }
-    order
+/// Coefficients in the order of the draws' parameters.
+fn rows<'a>(found: &'a [(String, Coefficient)], draws: Option<&Draws<'_>>) -> Vec<Row<'a>> {
+    let row = |(parameter, (name, found)): (usize, &'a (String, Coefficient))| {
+        let Some(draws) = draws else { return Row { name, found, inclusion: f64::NAN, draws: Vec::new() } };
+        let rows = draws.rows_with(parameter);
+        // Weights that sum to 1 do so up to rounding only.
+        let in_every_model = draws.samples.models.iter().all(|model| model.active.get(parameter) == Some(&true));
+        let inclusion = if in_every_model { 1.0 } else { rows.iter().map(|&row| draws.weights[row]).sum() };
+        let inclusion = f64::clamp(inclusion, 0.0, 1.0);
+        Row { name, found, inclusion, draws: draws.values(&draws.thin(&rows, DRAWS), parameter) }
+    };
+    found.iter().enumerate().map(row).collect()
 }
 
-fn cells(row: &Coefficient, with_exact: bool) -> Vec<Cell> {
+/// Few coefficients stay in the order of the data; of many, those most probably in the model come first.
+fn leading_first(mut rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+    if rows.len() > SHOWN {
+        let rank = |row: &Row<'_>| if row.inclusion.is_finite() { row.inclusion } else { -1.0 };
+        rows.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+    }
+    rows
+}
+
+fn cells(row: &Row<'_>, with_exact: bool) -> Vec<Cell> {
+    let Coefficient { mean, sd, interval: [low, high] } = *row.found;
     let mut cells = vec![
-        Cell::name(&row.name),
+        Cell::name(row.name),
         Cell::html(plot(row)),
-        Cell::number(number::significant(row.mean.q, 3), row.mean.q),
-        Cell::number(number::with_error(row.mean.corrected, row.mean.se), row.mean.corrected),
+        Cell::number(number::significant(mean.q, 3), mean.q),
+        Cell::number(number::with_error(mean.corrected, mean.se), mean.corrected),
     ];
     if with_exact {
-        let exact = row.mean.exact.unwrap_or(f64::NAN);
+        let exact = mean.exact.unwrap_or(f64::NAN);
         cells.push(Cell::number(number::significant(exact, 3), exact));
     }
-    let (low, high) = row.interval;
     let interval = format!("{} to {}", number::significant(low, 3), number::significant(high, 3));
     let inclusion = Cell::number(number::probability(row.inclusion), row.inclusion);
     cells.extend([
-        Cell::number(number::significant(row.sd, 3), row.sd),
+        Cell::number(number::significant(sd, 3), sd),
         Cell::number(interval, low),
         if row.inclusion < 1.0 {
             let out = number::probability(1.0 - row.inclusion);
@@ -71,22 +105,22 @@ fn cells(row: &Coefficient, with_exact: bool) -> Vec<Cell> {
 }
 
 /// Slab, spike and interval of one coefficient.
-fn plot(row: &Coefficient) -> String {
+fn plot(row: &Row<'_>) -> String {
     let inclusion = if row.inclusion.is_finite() { row.inclusion.clamp(0.0, 1.0) } else { 1.0 };
-    let density = Density::of(&row.draws, &row.weights);
+    let density = Density::of(&row.draws, &vec![1.0 / row.draws.len().max(1) as f64; row.draws.len()]);
     let mut layers: Vec<Layer> = Vec::new();
     if let Some(density) = density.as_ref().filter(|density| density.peak() > 0.0) {
         let points = trimmed(density.curve(CURVE, inclusion / density.peak()), inclusion);
         layers.push(Area { points, colour: CORRECTED, ..Area::default() }.into());
     }
-    let (low, high) = row.interval;
+    let [low, high] = row.found.interval;
     if low.is_finite() && high.is_finite() {
         layers.push(
             Line { points: vec![(low, -0.16), (high, -0.16)], colour: Colour::Ink, width: 2.0, ..Line::default() }
                 .into(),
         );
     }
-    let mean = (row.mean.corrected, -0.16);
+    let mean = (row.found.mean.corrected, -0.16);
     layers.push(Points { points: vec![mean], colour: Colour::Ink, radius: 3.0, ..Points::default() }.into());
     if zero_belongs(&layers, inclusion) {
         layers.push(Rule { at: 0.0, upright: true, colour: Colour::Muted, dashed: true, ..Rule::default() }.into());

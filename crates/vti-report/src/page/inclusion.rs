@@ -1,28 +1,32 @@
 //! Which terms belong to the model.
 
+use vti::answer::Quantity;
+
+use super::Content;
 use super::bars::{Ruler, legend, number_cells, number_columns};
-use super::exact_name;
 use super::table::{Cell, Column, Kind, folded};
-use crate::input::{Inclusion, Report};
 
 /// Terms shown unfolded.
 const SHOWN: usize = 30;
 
-pub(super) fn section(report: &Report) -> Option<String> {
-    if report.inclusion.is_empty() {
+/// A term with its inclusion probability.
+type Term = (String, Quantity);
+
+pub(super) fn section(content: &Content<'_>) -> Option<String> {
+    let (terms, exact) = (content.answer.found.inclusion(), content.exact);
+    if terms.is_empty() {
         return None;
     }
-    let count = report.inclusion.len();
-    let exact = exact_name(report);
+    let count = terms.len();
     let ruler = Ruler::unit();
     let mut columns = vec![Column::new(Kind::Name, "term"), ruler.column()];
     columns.extend(number_columns(exact));
-    let row = |term: &&Inclusion| {
-        let mut cells = vec![Cell::name(&term.name), ruler.bars(&term.probability, exact.unwrap_or_default())];
-        cells.extend(number_cells(&term.probability, exact.is_some()));
+    let row = |(name, probability): &&Term| {
+        let mut cells = vec![Cell::name(name), ruler.bars(probability, exact)];
+        cells.extend(number_cells(probability, exact.is_some()));
         cells
     };
-    let rows: Vec<Vec<Cell>> = leading_first(&report.inclusion).iter().map(row).collect();
+    let rows: Vec<Vec<Cell>> = leading_first(terms).iter().map(row).collect();
     let order = if count > SHOWN {
         format!(" The {SHOWN} most probable of {count} terms come first; the others are folded below.")
     } else {
@@ -37,8 +41,8 @@ pub(super) fn section(report: &Report) -> Option<String> {
 }
 
 /// Few terms stay in the order of the data; of many, the most probable come first.
-fn leading_first(terms: &[Inclusion]) -> Vec<&Inclusion> {
-    let mut order: Vec<&Inclusion> = terms.iter().collect();
+fn leading_first(terms: &[Term]) -> Vec<&Term> {
+    let mut order: Vec<&Term> = terms.iter().collect();
     if terms.len() > SHOWN {
         order.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     }
@@ -46,7 +50,6 @@ fn leading_first(terms: &[Inclusion]) -> Vec<&Inclusion> {
 }
 
 /// The corrected probability, or that of q where there is none.
-fn rank(term: &Inclusion) -> f64 {
-    let probability = &term.probability;
+fn rank((_, probability): &Term) -> f64 {
     [probability.corrected, probability.q].into_iter().find(|value| value.is_finite()).unwrap_or(-1.0)
 }

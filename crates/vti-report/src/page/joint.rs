@@ -1,32 +1,54 @@
 //! How the parameters of the leading model depend on each other.
 
-use crate::input::Report;
+use vti::answer::Found;
+
+use super::{Content, models};
 use crate::markup::escape;
 use crate::plot::{Sample, pairs};
 
 /// Parameters shown.
-const MAX_PAIRED_PARAMETERS: usize = 8;
+const MAX_PAIRED_PARAMETERS: usize = 6;
 
-pub(super) fn section(report: &Report) -> Option<String> {
-    let joint = report.pairs.as_ref()?;
-    let known = joint.names.len().min(joint.draws.len());
-    let shown = known.min(MAX_PAIRED_PARAMETERS);
-    if shown == 0 || joint.draws[..shown].iter().any(Vec::is_empty) {
+/// Draws shown.
+const DRAWS: usize = 2000;
+
+pub(super) fn section(content: &Content<'_>) -> Option<String> {
+    // Hidden units mean nothing one by one.
+    if matches!(&content.answer.found, Found::Dag(graphs) if graphs.coefficients.is_none()) {
         return None;
     }
-    let sample = Sample { draws: joint.draws[..shown].to_vec(), weights: joint.weights.clone(), ..Sample::default() };
-    let figure = pairs(&joint.names[..shown], &[sample]);
-    let left_out =
-        if known > shown { format!(" The first {shown} of its {known} parameters are shown.") } else { String::new() };
-    let guide = if shown > 1 {
+    let (top, draws) = (content.answer.models.first()?, content.draws.as_ref()?);
+    let samples = draws.samples;
+    let model = samples.models.iter().position(|model| model.word == top.word)?;
+    let active = &samples.models[model].active;
+    // Slopes first: the intercept and the scale of the errors are there in every model.
+    let mut parameters: Vec<usize> =
+        (0..samples.names.len()).filter(|&place| active.get(place) == Some(&true)).collect();
+    let comes_last = |name: &str| name == "intercept" || name == "sigma" || name.starts_with("sigma.");
+    parameters.sort_by_key(|&parameter| comes_last(&samples.names[parameter]));
+    parameters.truncate(MAX_PAIRED_PARAMETERS);
+    let rows: Vec<usize> = (0..samples.len()).filter(|&row| samples.model[row] == model).collect();
+    let rows: Vec<usize> = rows.iter().step_by(rows.len().div_ceil(DRAWS).max(1)).copied().collect();
+    if parameters.is_empty() || rows.is_empty() {
+        return None;
+    }
+    let total: f64 = rows.iter().map(|&row| draws.weights[row]).sum();
+    let sample = Sample {
+        draws: parameters.iter().map(|&parameter| draws.values(&rows, parameter)).collect(),
+        weights: rows.iter().map(|&row| draws.weights[row] / total).collect(),
+        ..Sample::default()
+    };
+    let names: Vec<String> = parameters.iter().map(|&parameter| samples.names[parameter].clone()).collect();
+    let figure = pairs(&names, &[sample]);
+    let guide = if names.len() > 1 {
         "Parameters given this model, corrected draws: densities on the diagonal; below it draws and the regions that hold \
          50 % and 90 % of them; above it correlations."
     } else {
         "Density of its parameter given this model, corrected draws."
     };
     Some(format!(
-        "<h2>Leading model</h2><p class=\"caption\"><strong>{}</strong>. {guide}{left_out}</p><div class=\"scroll\">{}</div>",
-        escape(if joint.label.is_empty() { "(no terms)" } else { &joint.label }),
+        "<h2>Leading model</h2><p class=\"caption\"><strong>{}</strong>. {guide}</p><div class=\"scroll\">{}</div>",
+        escape(&models::label(content.answer, top)),
         figure.inline("Pairs plot of the parameters of the leading model")
     ))
 }

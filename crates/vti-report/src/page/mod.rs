@@ -4,6 +4,7 @@
 
 mod bars;
 mod coefficients;
+mod draws;
 mod graph;
 mod inclusion;
 mod joint;
@@ -14,7 +15,10 @@ mod trace;
 
 use std::fmt::Write;
 
-use crate::input::Report;
+use vti::answer::{Answer, Found, Method, Samples};
+
+use self::draws::Draws;
+use self::graph::Known;
 use crate::markup::escape;
 use crate::plot::{Colour, PALETTE, PALETTE_DARK};
 
@@ -35,29 +39,69 @@ const DARK: &str = "--ground:#14171a;--card:#1c2024;--ink:#e6e9ec;--muted:#9aa5a
 const LEARNED: Colour = Colour::Series(0);
 const CORRECTED: Colour = Colour::Series(1);
 
-/// The report as one HTML page that needs no other file.
+/// How training went: a point of its trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// Steps done.
+    pub step: u64,
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// The bound.
+    pub elbo: f64,
+    /// Entropy of q(m) in nats.
+    pub entropy: f64,
+}
+
+/// What goes with an answer into its page and its files; what is not there is left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// How training went.
+    pub trace: &'a [Trace],
+    /// The settings, as TOML.
+    pub settings: &'a str,
+    /// What the columns of the data mean, for the file of draws.
+    pub schema: Option<&'a serde_json::Value>,
+}
+
+/// What sections are made of.
+struct Content<'a> {
+    answer: &'a Answer,
+    /// What `exact` is called; `None` where nothing exact is known.
+    exact: Option<&'static str>,
+    draws: Option<Draws<'a>>,
+    graph: Option<Known<'a>>,
+    trace: &'a [Trace],
+}
+
+/// An answer as one HTML page that needs no other file.
 ///
-/// The same report always gives the same page. Sections without data are left out; numbers that are not finite are shown
+/// `samples` are for plots of parameters. The same answer always gives the same page. Sections without data are left out; numbers that are not finite are shown
 /// as a dash.
 ///
 /// ```
-/// use vti_report::{Report, page};
+/// use vti::answer::Answer;
+/// use vti_report::{Beside, page};
 ///
-/// let report = Report { title: "Which covariates matter?".into(), ..Report::default() };
-/// assert!(page(&report).contains("<h1>Which covariates matter?</h1>"));
+/// let answer = Answer { title: Some("How many tones are there?".into()), ..Answer::default() };
+/// assert!(page(&answer, None, &Beside::default()).contains("<h1>How many tones are there?</h1>"));
 /// ```
-pub fn page(report: &Report) -> String {
+pub fn page(answer: &Answer, samples: Option<&Samples>, beside: &Beside<'_>) -> String {
+    let Beside { trace, settings, schema: _ } = *beside;
+    let (exact, draws) = (exact_name(answer), samples.map(Draws::new));
+    let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, exact, draws.as_ref()));
+    let content = Content { answer, exact, draws, graph, trace };
+    let about_graph = |section: fn(&Known<'_>) -> Option<String>| content.graph.as_ref().and_then(section);
     let sections = [
-        ("graph", "Graph", graph::drawing(report)),
-        ("edges", "Edges", graph::edges(report)),
-        ("truth", "Truth", graph::truth(report)),
-        ("inclusion", "Inclusion", inclusion::section(report)),
-        ("models", "Models", models::section(report)),
-        ("order", "Order", graph::order(report)),
-        ("coefficients", "Coefficients", coefficients::section(report)),
-        ("pairs", "Leading model", joint::section(report)),
-        ("training", "Training", trace::section(report)),
-        ("settings", "Settings", settings(report)),
+        ("graph", "Graph", about_graph(graph::drawing)),
+        ("edges", "Edges", about_graph(graph::edges)),
+        ("truth", "Truth", about_graph(graph::truth)),
+        ("inclusion", "Inclusion", inclusion::section(&content)),
+        ("models", "Models", models::section(&content)),
+        ("order", "Order", about_graph(graph::order)),
+        ("coefficients", "Coefficients", coefficients::section(&content)),
+        ("pairs", "Leading model", joint::section(&content)),
+        ("training", "Training", trace::section(&content)),
+        ("settings", "Settings", settings_section(settings)),
     ];
     let mut links = String::new();
     let mut body = String::new();
@@ -68,18 +112,18 @@ pub fn page(report: &Report) -> String {
         }
     }
     let (graph_style, graph_script) =
-        if report.graph.is_some() { (GRAPH_STYLE, GRAPH_SCRIPT) } else { Default::default() };
-    let title = if report.title.is_empty() { "Report" } else { &report.title };
+        if answer.found.graphs().is_some() { (GRAPH_STYLE, GRAPH_SCRIPT) } else { Default::default() };
+    let title = top::title(answer);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{}</title>\n\
          <style>\n{}{STYLE}{graph_style}</style>\n</head>\n<body>\n<header>\n{}{}</header>\n<main>\n{body}</main>\n\
          <footer>{}</footer>\n<script>\n{SCRIPT}{graph_script}</script>\n</body>\n</html>\n",
-        escape(title),
+        escape(&title),
         colours(),
-        top::header(report, title),
+        top::header(answer, &title),
         if links.is_empty() { links } else { format!("<nav aria-label=\"Sections\">{links}</nav>\n") },
-        footer(report),
+        footer(&content),
     )
 }
 
@@ -96,15 +140,8 @@ fn colours() -> String {
 }
 
 /// What `exact` is called here; `None` where nothing exact is known.
-fn exact_name(report: &Report) -> Option<&str> {
-    let mut all = report
-        .models
-        .iter()
-        .map(|row| row.probability)
-        .chain(report.inclusion.iter().map(|row| row.probability))
-        .chain(report.coefficients.iter().map(|row| row.mean))
-        .chain(report.graph.iter().flat_map(|graph| graph.edges.iter().flatten().copied()));
-    all.any(|comparison| comparison.exact.is_some()).then(|| report.exact_name.as_deref().unwrap_or("exact"))
+fn exact_name(answer: &Answer) -> Option<&'static str> {
+    answer.exact.map(|_| if let Found::Own(_) = answer.found { "exact" } else { "exact (enumeration)" })
 }
 
 /// A name without its remark in brackets, for headings of columns.
@@ -112,8 +149,8 @@ fn short(name: &str) -> &str {
     name.split_once(" (").map_or(name, |(head, _)| head)
 }
 
-fn settings(report: &Report) -> Option<String> {
-    let text = report.settings.trim_end();
+fn settings_section(settings: &str) -> Option<String> {
+    let text = settings.trim_end();
     let shown = format!(
         "<details><summary><h2>Settings</h2></summary><p class=\"caption\">All settings as they were used, including \
          those left at their defaults.</p><pre>{}</pre></details>",
@@ -122,22 +159,30 @@ fn settings(report: &Report) -> Option<String> {
     (!text.is_empty()).then_some(shown)
 }
 
-fn footer(report: &Report) -> String {
-    let correction = match report.correction.as_str() {
-        "" => "weighs draws from q by how probable the posterior finds them",
-        given => given,
-    };
+/// What `corrected` means, in words that go on from "Corrected …".
+fn correction(method: Method) -> &'static str {
+    match method {
+        Method::Weights => "weighs draws from q by how probable the posterior finds them",
+        Method::Blocks => "weighs draws from q, node by node, by how probable the posterior finds them",
+        Method::Annealed => {
+            "has evidences of nodes, found from the prior by annealed particles, in the place of q's bounds"
+        }
+        Method::Chains => "is what chains found that have q as their proposal",
+    }
+}
+
+fn footer(content: &Content<'_>) -> String {
     let mut text = format!(
         "<p><strong>How to read the three numbers.</strong> <em>q</em> is what the learned density says by itself. \
          <em>Corrected</em> {}; its standard error says how much another set of draws would change it.",
-        escape(correction)
+        escape(correction(content.answer.correction))
     );
-    if let Some(name) = exact_name(report) {
+    if let Some(name) = content.exact {
         let _ = write!(text, " <em>{}</em> was computed without q, for comparison.", escape(name));
     }
     text.push_str("</p>");
-    if !report.version.is_empty() {
-        let _ = write!(text, "<p>Made by vti {}.</p>", escape(&report.version));
+    if !content.answer.version.is_empty() {
+        let _ = write!(text, "<p>Made by vti {}.</p>", escape(&content.answer.version));
     }
     text
 }

@@ -1,56 +1,62 @@
 //! Which models are probable.
 
-use std::fmt::Write;
+use vti::answer::{Answer, Found, ModelAnswer};
 
 use super::bars::{Ruler, legend, number_cells, number_columns};
 use super::table::{Cell, Column, Kind, folded};
-use super::{CORRECTED, LEARNED, exact_name, graph};
-use crate::input::{ModelRow, Report};
+use super::{CORRECTED, Content, LEARNED, graph};
 use crate::number;
 use crate::plot::{Axis, Colour, Figure, Layer, Marker, Panel, Points};
 
 /// Models shown unfolded.
 const UNFOLDED_MODELS: usize = 15;
 /// Models shown at all.
-const MAX_LISTED_MODELS: usize = 200;
+const MAX_LISTED_MODELS: usize = 30;
 /// From this many on a scatter plot says more than the table.
 const MIN_SCATTER_MODELS: usize = 8;
 /// Above this, importance weights of a model have too heavy a tail to be relied on.
 const HEAVY_TAIL: f64 = 0.7;
 
-pub(super) fn section(report: &Report) -> Option<String> {
-    if report.models.is_empty() {
+pub(super) fn section(content: &Content<'_>) -> Option<String> {
+    let Content { answer, exact, .. } = *content;
+    let models = &answer.models[..answer.models.len().min(MAX_LISTED_MODELS)];
+    if models.is_empty() {
         return None;
     }
-    let exact = exact_name(report);
-    let count = report.models.len();
-    let listed = &report.models[..count.min(MAX_LISTED_MODELS)];
-    let kind = if report.graph.is_some() { Items::Edges } else { Items::Terms };
-    let rows = rows(listed, kind, exact);
-    let columns = columns(listed, kind, exact);
+    let labels: Vec<String> = models.iter().map(|model| label(answer, model)).collect();
+    let rows = rows(answer, models, &labels, exact);
     let mut html = format!(
         "<h2>Model probabilities</h2><p class=\"caption\">{}</p>{}{}",
-        caption(&report.models),
+        caption(models),
         legend(exact),
         folded(
-            &columns,
+            &columns(answer, models, exact),
             rows,
             UNFOLDED_MODELS,
-            &format!("The next {} models", listed.len().saturating_sub(UNFOLDED_MODELS))
+            &format!("The next {} models", models.len().saturating_sub(UNFOLDED_MODELS))
         )
     );
-    if count > MAX_LISTED_MODELS {
-        let _ =
-            write!(html, "<p class=\"caption\">{} less probable models are not listed.</p>", count - MAX_LISTED_MODELS);
-    }
-    if count >= MIN_SCATTER_MODELS {
-        html.push_str(&scatter(&report.models, kind, exact));
+    if models.len() >= MIN_SCATTER_MODELS {
+        html.push_str(&scatter(models, &labels, exact));
     }
     Some(html)
 }
 
-fn caption(models: &[ModelRow]) -> String {
-    let held = |sum: fn(&ModelRow) -> f64| {
+/// What people read: the terms of a model as `a + b`, the edges of a graph as `a → b, b → c`.
+pub(super) fn label(answer: &Answer, model: &ModelAnswer) -> String {
+    match &answer.found {
+        Found::Own(_) => model.label.clone(),
+        Found::Dag(_) => model.label.replace('→', " → "),
+        Found::Select(found) => {
+            let terms = found.inclusion.0.iter().zip(model.word.bytes());
+            let names: Vec<&str> = terms.filter(|(_, bit)| *bit == b'1').map(|((name, _), _)| name.as_str()).collect();
+            if names.is_empty() { "none of them".into() } else { names.join(" + ") }
+        }
+    }
+}
+
+fn caption(models: &[ModelAnswer]) -> String {
+    let held = |sum: fn(&ModelAnswer) -> f64| {
         models.iter().take(UNFOLDED_MODELS).map(sum).filter(|p| p.is_finite()).sum::<f64>().min(1.0)
     };
     let shown = models.len().min(UNFOLDED_MODELS);
@@ -63,26 +69,35 @@ fn caption(models: &[ModelRow]) -> String {
     )
 }
 
-fn ruler(models: &[ModelRow]) -> Ruler {
-    let values =
-        |model: &ModelRow| [model.probability.q, model.probability.corrected, model.probability.exact.unwrap_or(0.0)];
+fn ruler(models: &[ModelAnswer]) -> Ruler {
+    let values = |model: &ModelAnswer| {
+        [model.probability.q, model.probability.corrected, model.probability.exact.unwrap_or(0.0)]
+    };
     Ruler::up_to(models.iter().flat_map(values))
 }
 
-fn has_evidence(models: &[ModelRow]) -> bool {
+fn has_evidence(models: &[ModelAnswer]) -> bool {
     models.iter().any(|model| model.log_evidence.is_some())
 }
 
-fn has_khat(models: &[ModelRow]) -> bool {
+fn has_khat(models: &[ModelAnswer]) -> bool {
     models.iter().any(|model| model.khat.is_some())
 }
 
-fn columns(models: &[ModelRow], kind: Items, exact: Option<&str>) -> Vec<Column> {
-    let (model, items) = match kind {
-        Items::Terms => ("model", "terms"),
-        Items::Edges => ("graph", "edges"),
-    };
-    let mut columns = vec![Column::new(Kind::Name, model), Column::new(Kind::Number, items), ruler(models).column()];
+/// What models and their parts are called; no name where they have no parts.
+fn names(answer: &Answer) -> (&'static str, Option<&'static str>) {
+    match &answer.found {
+        Found::Select(_) => ("model", Some("terms")),
+        Found::Dag(_) => ("graph", Some("edges")),
+        Found::Own(found) => ("model", (!found.inclusion.0.is_empty()).then_some("parts")),
+    }
+}
+
+fn columns(answer: &Answer, models: &[ModelAnswer], exact: Option<&str>) -> Vec<Column> {
+    let (model, parts) = names(answer);
+    let mut columns = vec![Column::new(Kind::Name, model)];
+    columns.extend(parts.map(|parts| Column::new(Kind::Number, parts)));
+    columns.push(ruler(models).column());
     columns.extend(number_columns(exact));
     if has_evidence(models) {
         columns.push(Column::new(Kind::Number, "log evidence"));
@@ -93,21 +108,24 @@ fn columns(models: &[ModelRow], kind: Items, exact: Option<&str>) -> Vec<Column>
     columns
 }
 
-fn rows(models: &[ModelRow], kind: Items, exact: Option<&str>) -> Vec<Vec<Cell>> {
+fn rows(answer: &Answer, models: &[ModelAnswer], labels: &[String], exact: Option<&str>) -> Vec<Vec<Cell>> {
     let ruler = ruler(models);
     let (evidence, khat) = (has_evidence(models), has_khat(models));
-    let row = |(index, model): (usize, &ModelRow)| {
-        let mut cells = vec![
-            match kind {
-                Items::Edges => graph::listed(model, models.first().filter(|_| index > 0)),
-                Items::Terms => Cell::label(label(model, kind)),
-            },
-            Cell::number(model.size.to_string(), model.size as f64),
-            ruler.bars(&model.probability, exact.unwrap_or_default()),
-        ];
+    let (is_graph, has_parts) = (answer.found.graphs().is_some(), names(answer).1.is_some());
+    let row = |(index, model): (usize, &ModelAnswer)| {
+        let label = &labels[index];
+        let mut cells = vec![if is_graph {
+            graph::listed(label, labels.first().filter(|_| index > 0))
+        } else {
+            Cell::label(label)
+        }];
+        if has_parts {
+            cells.push(Cell::number(model.size.to_string(), model.size as f64));
+        }
+        cells.push(ruler.bars(&model.probability, exact));
         cells.extend(number_cells(&model.probability, exact.is_some()));
         if evidence {
-            let (value, se) = model.log_evidence.unwrap_or((f64::NAN, f64::NAN));
+            let (value, se) = model.log_evidence.map_or((f64::NAN, f64::NAN), |evidence| (evidence.value, evidence.se));
             cells.push(Cell::number(number::with_error(value, se), value));
         }
         if khat {
@@ -116,22 +134,6 @@ fn rows(models: &[ModelRow], kind: Items, exact: Option<&str>) -> Vec<Vec<Cell>>
         cells
     };
     models.iter().enumerate().map(row).collect()
-}
-
-/// What models are made of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Items {
-    Terms,
-    Edges,
-}
-
-/// An empty model has no name of its own.
-fn label(model: &ModelRow, kind: Items) -> &str {
-    match kind {
-        _ if !model.label.is_empty() => &model.label,
-        Items::Terms => "(no terms)",
-        Items::Edges => "(no edges)",
-    }
 }
 
 fn khat_cell(khat: f64) -> Cell {
@@ -145,18 +147,18 @@ fn khat_cell(khat: f64) -> Cell {
 }
 
 /// q(m), and its correction where something exact is known, against the best reference there is.
-fn scatter(models: &[ModelRow], kind: Items, exact: Option<&str>) -> String {
-    let reference = |model: &ModelRow| match exact {
+fn scatter(models: &[ModelAnswer], labels: &[String], exact: Option<&str>) -> String {
+    let reference = |model: &ModelAnswer| match exact {
         Some(_) => model.probability.exact.unwrap_or(f64::NAN),
         None => model.probability.corrected,
     };
-    let series = |estimate: fn(&ModelRow) -> f64, colour: Colour, marker: Marker, name: &str| {
+    let series = |estimate: fn(&ModelAnswer) -> f64, colour: Colour, marker: Marker, name: &str| {
         let points = models.iter().map(|model| (reference(model), estimate(model))).collect();
-        let title = |model: &ModelRow| {
+        let title = |(model, label): (&ModelAnswer, &String)| {
             let (estimate, reference) = (number::probability(estimate(model)), number::probability(reference(model)));
-            format!("{}: {name} {estimate}, {} {reference}", label(model, kind), exact.unwrap_or("corrected"))
+            format!("{label}: {name} {estimate}, {} {reference}", exact.unwrap_or("corrected"))
         };
-        let titles = models.iter().take(MAX_LISTED_MODELS).map(title).collect();
+        let titles = models.iter().zip(labels).map(title).collect();
         Layer::from(Points {
             points,
             colour,

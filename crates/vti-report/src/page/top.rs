@@ -2,54 +2,116 @@
 
 use std::fmt::Write;
 
-use crate::input::{Level, Report};
-use crate::markup::escape;
+use vti::answer::{Answer, Found, MOST_MODELS, Method};
+use vti::check::{Verdict, VerdictKind};
 
-pub(super) fn header(report: &Report, title: &str) -> String {
-    let mut html = format!("<h1>{}</h1>\n", escape(title));
-    if !report.subtitle.is_empty() {
-        let _ = writeln!(html, "<p class=\"subtitle\">{}</p>", escape(&report.subtitle));
+use crate::markup::escape;
+use crate::number::MISSING;
+
+/// What was asked.
+pub(super) fn title(answer: &Answer) -> String {
+    match (&answer.title, &answer.found) {
+        (Some(title), _) => title.clone(),
+        (None, Found::Select(_)) => {
+            format!("Which covariates matter for {}?", answer.data.response.as_deref().unwrap_or_default())
+        }
+        (None, Found::Dag(graphs)) => format!("What causes what among {} variables?", graphs.edges.nodes.len()),
+        (None, Found::Own(_)) => "Report".into(),
     }
-    html + &verdict(report) + &facts(report) + &warnings(report)
+}
+
+/// What was done, in one line.
+fn subtitle(answer: &Answer) -> String {
+    let (data, run) = (&answer.data, &answer.run);
+    let rows = || format!("{} rows, ", data.rows.unwrap_or_default());
+    let mut text = match &answer.found {
+        Found::Select(_) => format!("{}{} optional terms, ", rows(), data.terms.unwrap_or_default()),
+        Found::Dag(graphs) => format!("{}{} nodes, ", rows(), graphs.edges.nodes.len()),
+        Found::Own(_) => data.rows.map_or_else(String::new, |_| rows()),
+    };
+    let _ = write!(text, "{} steps in {} s", run.steps, fixed(run.seconds.train, 0));
+    if run.threads > 0 {
+        let _ = write!(text, " on {} threads", run.threads);
+    }
+    if let Some(path) = &data.path {
+        let _ = write!(text, " ({path})");
+    }
+    text
+}
+
+pub(super) fn header(answer: &Answer, title: &str) -> String {
+    let heading = format!("<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", escape(title), escape(&subtitle(answer)));
+    heading + &verdict(&answer.verdict) + &facts(answer) + &warnings(&answer.run.warnings)
 }
 
 /// Colour, sign and words say the same.
-fn verdict(report: &Report) -> String {
-    let (class, word, sign) = match report.verdict.level {
-        Level::Trust => ("trust", "Trust it: q can be used as it is", "M10 18.5l5.5 5.5L27 12"),
-        Level::Corrected => ("corrected", "Use the corrected numbers", "M10 15c4-5 7 4 17-1M10 23c4-5 7 4 17-1"),
-        Level::DoNotTrust => ("do-not-trust", "Do not trust these numbers", "M12 12l12 12M24 12L12 24"),
+fn verdict(verdict: &Verdict) -> String {
+    let (class, word, sign) = match verdict.kind {
+        VerdictKind::Trust => ("trust", "Trust it: q can be used as it is", "M10 18.5l5.5 5.5L27 12"),
+        VerdictKind::Corrected => ("corrected", "Use the corrected numbers", "M10 15c4-5 7 4 17-1M10 23c4-5 7 4 17-1"),
+        VerdictKind::DoNotTrust => ("do-not-trust", "Do not trust these numbers", "M12 12l12 12M24 12L12 24"),
     };
     format!(
         "<div class=\"verdict {class}\" role=\"status\">\
          <svg width=\"36\" height=\"36\" viewBox=\"0 0 36 36\" aria-hidden=\"true\" fill=\"none\" stroke=\"currentColor\" \
          stroke-width=\"3\" stroke-linecap=\"round\" stroke-linejoin=\"round\"><circle cx=\"18\" cy=\"18\" r=\"16\"/>\
          <path d=\"{sign}\"/></svg><div><strong>{word}</strong>{}</div></div>\n",
-        escape(&report.verdict.text)
+        escape(&verdict.text)
     )
 }
 
-fn facts(report: &Report) -> String {
-    let one = |fact: &crate::input::Fact| {
-        let note = match fact.note.as_str() {
-            "" => String::new(),
-            note => format!("<dd class=\"note\">{}</dd>", escape(note)),
-        };
-        // A line may end before an error, but not within it.
-        let (name, value) = (escape(&fact.name), escape(&fact.value.replace("± ", "±\u{a0}")));
-        format!("<dl class=\"fact\"><dt>{name}</dt><dd class=\"value\">{value}</dd>{note}</dl>")
-    };
-    if report.facts.is_empty() {
-        return String::new();
-    }
-    format!("<div class=\"facts\">{}</div>\n", report.facts.iter().map(one).collect::<String>())
+/// So many decimals; a dash for what is no number.
+fn fixed(value: f64, decimals: usize) -> String {
+    if value.is_finite() { format!("{value:.decimals$}") } else { MISSING.into() }
 }
 
-fn warnings(report: &Report) -> String {
-    if report.warnings.is_empty() {
+/// Key figures.
+fn facts(answer: &Answer) -> String {
+    let evidence = answer.log_evidence;
+    // A line may end before an error, but not within it.
+    let with_error = |value: f64, se: f64| format!("{} ±\u{a0}{}", fixed(value, 3), fixed(se, 3));
+    let models = if let Found::Dag(_) = answer.found { "graphs met" } else { "models met" };
+    let khat = match answer.correction {
+        Method::Annealed => "of q's parameters; edges and graphs are corrected without weights",
+        Method::Weights | Method::Blocks | Method::Chains => "below 0.7: weights can correct q",
+    };
+    let seconds = answer.run.seconds.train + answer.run.seconds.check;
+    let mut html = [
+        fact("log evidence", &with_error(evidence.estimate, evidence.se), "log p(y), corrected"),
+        fact("bound", &with_error(answer.elbo.mean, answer.elbo.se), "at most the log evidence"),
+        fact("k̂", &fixed(evidence.khat.unwrap_or(f64::NAN), 2), khat),
+        fact(models, &models_met(answer.models.len()), "among the draws"),
+        fact("time", &format!("{} s", fixed(seconds, 0)), "training and check"),
+    ]
+    .concat();
+    if let Some(exact) = answer.exact {
+        let distances = exact.total_variation;
+        let value = format!("{} → {}", fixed(distances.q, 4), fixed(distances.corrected, 4));
+        html += &fact("distance to exact", &value, "total variation, learned → corrected");
+    }
+    match answer.correction {
+        Method::Weights | Method::Blocks => {}
+        Method::Annealed => html += &fact("corrected by", "annealing", "evidences of nodes from the prior"),
+        Method::Chains => html += &fact("corrected by", "chains", "exact in the limit"),
+    }
+    format!("<div class=\"facts\">{html}</div>\n")
+}
+
+fn fact(name: &str, value: &str, note: &str) -> String {
+    let note = format!("<dd class=\"note\">{}</dd>", escape(note));
+    format!("<dl class=\"fact\"><dt>{}</dt><dd class=\"value\">{}</dd>{note}</dl>", escape(name), escape(value))
+}
+
+/// An answer lists a limited number.
+fn models_met(count: usize) -> String {
+    if count < MOST_MODELS { count.to_string() } else { format!("≥ {count}") }
+}
+
+fn warnings(warnings: &[String]) -> String {
+    if warnings.is_empty() {
         return String::new();
     }
-    let items: String = report.warnings.iter().map(|warning| format!("<li>{}</li>", escape(warning))).collect();
-    let title = if report.warnings.len() == 1 { "One warning" } else { "Warnings" };
+    let items: String = warnings.iter().map(|warning| format!("<li>{}</li>", escape(warning))).collect();
+    let title = if warnings.len() == 1 { "One warning" } else { "Warnings" };
     format!("<div class=\"warnings\"><strong>⚠ {title}</strong><ul>{items}</ul></div>\n")
 }

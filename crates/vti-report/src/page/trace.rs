@@ -1,7 +1,6 @@
 //! How training went.
 
-use super::LEARNED;
-use crate::input::{Report, Trace};
+use super::{Content, LEARNED, Trace};
 use crate::number;
 use crate::plot::{Axis, Colour, Figure, Layer, Line, Panel, Rule};
 
@@ -14,15 +13,20 @@ const FAR: f64 = 5.0;
 /// Share of the trace that counts as its start.
 const START: f64 = 0.25;
 
-pub(super) fn section(report: &Report) -> Option<String> {
+pub(super) fn section(content: &Content<'_>) -> Option<String> {
     let of = |value: fn(&Trace) -> f64| -> Vec<(f64, f64)> {
-        report.trace.iter().map(|point| (point.step as f64, value(point))).filter(|point| point.1.is_finite()).collect()
+        content
+            .trace
+            .iter()
+            .map(|point| (point.step as f64, value(point)))
+            .filter(|point| point.1.is_finite())
+            .collect()
     };
     let (elbo, entropy) = (of(|point| point.elbo), of(|point| point.entropy));
     if elbo.len().max(entropy.len()) < 2 {
         return None;
     }
-    let evidence = report.log_evidence.filter(|value| value.is_finite());
+    let evidence = Some(content.answer.log_evidence.estimate).filter(|value| value.is_finite());
     let mut figures = String::new();
     let mut add = |title: &str, points: &[(f64, f64)], line: Option<f64>, floor: Option<f64>| {
         if points.len() > 1 {
@@ -36,7 +40,7 @@ pub(super) fn section(report: &Report) -> Option<String> {
         Some(_) => "the gap that remains is the divergence of q from the posterior, in nats. ",
         None => "where it stays level, training is done. ",
     });
-    caption.push_str(&summary(report, evidence));
+    caption.push_str(&summary(content.trace, evidence));
     let cut_off = |points: &[(f64, f64)], line: Option<f64>| {
         points.len() > 1 && points.iter().any(|point| point.1 < range(points, line, None).0)
     };
@@ -46,8 +50,8 @@ pub(super) fn section(report: &Report) -> Option<String> {
     Some(format!("<h2>Training</h2><p class=\"caption\">{caption}</p><div class=\"figures\">{figures}</div>"))
 }
 
-fn summary(report: &Report, evidence: Option<f64>) -> String {
-    let Some(last) = report.trace.last() else { return String::new() };
+fn summary(trace: &[Trace], evidence: Option<f64>) -> String {
+    let Some(last) = trace.last() else { return String::new() };
     let mut text = format!("{} steps", number::count(last.step));
     if last.seconds.is_finite() && last.seconds > 0.0 {
         text += &format!(" in {} s", number::significant(last.seconds, 3));

@@ -81,6 +81,8 @@ impl RefineSettings {
 /// What chains found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Refined {
+    /// How many chains there were.
+    pub chains: usize,
     /// Corrected model probabilities.
     pub correction: Correction,
     /// The largest split-R̂ of the indicators of leading models and of the log weight; ∞ (null in JSON) for chains that
@@ -94,7 +96,7 @@ pub struct Refined {
     pub accepted_moves: f64,
     /// What to do with the answer.
     pub verdict: Verdict,
-    /// Draws of all chains, equally weighted.
+    /// Draws of all chains, equally weighted: a draw of each chain in turn.
     #[serde(skip)]
     pub draws: Draws,
 }
@@ -132,6 +134,7 @@ pub fn refine<D: Device>(posterior: &Posterior<D>, settings: &RefineSettings) ->
     let diagnosed = visits.correct(posterior, settings.leading)?;
     let limits = (settings.max_rhat, settings.min_effective);
     Ok(Refined {
+        chains: settings.chains,
         verdict: Verdict::of_chains(diagnosed.rhat, diagnosed.effective, limits, &diagnosed.correction)
             .unless(posterior.warnings()),
         correction: diagnosed.correction,

@@ -1,11 +1,11 @@
 //! A verdict in words.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Correction;
 
 /// What to do with the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictKind {
     /// q is good: use it, or its correction, which hardly differs.
@@ -13,11 +13,12 @@ pub enum VerdictKind {
     /// q is off, but its correction can be relied on.
     Corrected,
     /// Neither can be relied on.
+    #[default]
     DoNotTrust,
 }
 
 /// What to do with the answer, and why.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What to do.
     pub kind: VerdictKind,

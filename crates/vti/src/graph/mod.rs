@@ -102,8 +102,7 @@ impl Graph {
 
     /// All edges (from, to), ascending.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
-        let n = self.nodes();
-        (0..n).flat_map(move |from| (0..n).map(move |to| (from, to))).filter(|&(from, to)| self.has(from, to))
+        ordered_pairs(self.nodes()).filter(|&(from, to)| self.has(from, to))
     }
 
     /// Number of edges.
@@ -143,6 +142,15 @@ impl Graph {
         let free = |&node: &usize| set >> node & 1 == 0 && self.parents[node] & !set == 0;
         (0..self.nodes()).filter(free).fold(0, |mask, node| mask | 1 << node)
     }
+}
+
+/// Ordered pairs (from, to) of different nodes, row by row: the entries of a matrix without its diagonal.
+///
+/// ```
+/// assert!(vti::graph::ordered_pairs(3).eq([(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]));
+/// ```
+pub fn ordered_pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..nodes).flat_map(move |from| (0..nodes).filter(move |&to| to != from).map(move |to| (from, to)))
 }
 
 /// The set of the first `count` nodes.

@@ -1,6 +1,6 @@
 //! Problems from closures.
 
-use super::{Constraints, DensityError, Problem};
+use super::{Constraints, DensityError, Problem, default_names};
 use crate::space::ModelSpace;
 
 /// A log prior given by a closure.
@@ -12,6 +12,7 @@ pub struct FromFn<S, F> {
     log_density: F,
     log_prior: Option<LogPrior>,
     constraints: Option<Constraints>,
+    names: Option<Vec<String>>,
 }
 
 impl<S: std::fmt::Debug, F> std::fmt::Debug for FromFn<S, F> {
@@ -20,14 +21,15 @@ impl<S: std::fmt::Debug, F> std::fmt::Debug for FromFn<S, F> {
     }
 }
 
-/// A problem from a space and `log η(θ_m | m)`, which also writes its gradient. The prior over models is uniform and
-/// parameters are real, unless [`FromFn::with_log_prior`] and [`FromFn::with_constraints`] say otherwise.
+/// A problem from a space and `log η(θ_m | m)`, which also writes its gradient. The prior over models is uniform, parameters
+/// are real and called `theta1`, `theta2`, …, unless [`FromFn::with_log_prior`], [`FromFn::with_constraints`] and
+/// [`FromFn::with_parameter_names`] say otherwise.
 pub fn from_fn<S, F>(space: S, log_density: F) -> FromFn<S, F>
 where
     S: ModelSpace,
     F: Fn(&[u16], &[f64], &mut [f64]) -> f64 + Send + Sync,
 {
-    FromFn { space, log_density, log_prior: None, constraints: None }
+    FromFn { space, log_density, log_prior: None, constraints: None, names: None }
 }
 
 impl<S, F> FromFn<S, F> {
@@ -40,6 +42,12 @@ impl<S, F> FromFn<S, F> {
     /// With constraints on the parameters; the closure sees natural ones.
     pub fn with_constraints(mut self, constraints: Constraints) -> Self {
         self.constraints = Some(constraints);
+        self
+    }
+
+    /// With names of all natural parameters, in the order of the space's coordinates.
+    pub fn with_parameter_names(mut self, names: Vec<String>) -> Self {
+        self.names = Some(names);
         self
     }
 }
@@ -63,5 +71,9 @@ where
 
     fn constraints(&self) -> Option<&Constraints> {
         self.constraints.as_ref()
+    }
+
+    fn parameter_names(&self) -> Vec<String> {
+        self.names.clone().unwrap_or_else(|| default_names(self))
     }
 }

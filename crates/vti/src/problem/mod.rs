@@ -77,8 +77,7 @@ pub trait Problem: Send + Sync {
 
     /// Names of all natural parameters.
     fn parameter_names(&self) -> Vec<String> {
-        let count = self.constraints().map_or(self.space().max_dim(), Constraints::natural_len);
-        (1..=count).map(|number| format!("theta{number}")).collect()
+        default_names(self)
     }
 
     /// [`Problem::log_density`] of many rows. An undefined density is not a number; an error that is fatal ends it all.
@@ -92,6 +91,12 @@ pub trait Problem: Send + Sync {
             Ok(())
         })
     }
+}
+
+/// Names of natural parameters that have none: `theta1`, `theta2`, ….
+fn default_names<P: Problem + ?Sized>(problem: &P) -> Vec<String> {
+    let count = problem.constraints().map_or(problem.space().max_dim(), Constraints::natural_len);
+    (1..=count).map(|number| format!("theta{number}")).collect()
 }
 
 /// A density that could not be evaluated.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::error::{at_most, check_names, default_names};
 use super::{EdgeRules, MAX_DIM, Model, ModelSpace, SpaceError};
+use crate::graph::ordered_pairs;
 
 /// Directed acyclic graphs over n nodes (appendix G.7, "Model identifier for directed acyclic graphs").
 ///
@@ -313,6 +314,11 @@ impl ModelSpace for Dags {
                 *feature = 1.0;
             }
         });
+    }
+
+    fn part_names(&self) -> Vec<String> {
+        let name = |(from, to): (usize, usize)| format!("{}→{}", self.names[from], self.names[to]);
+        ordered_pairs(self.nodes).map(name).collect()
     }
 
     fn canonical(&self, word: &mut [u16]) {

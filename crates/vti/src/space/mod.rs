@@ -134,6 +134,19 @@ pub trait ModelSpace: Send + Sync {
         }
     }
 
+    /// What the parts of models are called whose presence the [`features`](Self::features) say, one for each: the things of a
+    /// subset, the edges of a graph. Empty by default, where features are something else.
+    ///
+    /// ```
+    /// use vti::space::{Dags, ModelSpace, Subsets};
+    /// assert_eq!(Subsets::new(2)?.part_names(), ["x1", "x2"]);
+    /// assert_eq!(Dags::new(2, 1)?.part_names(), ["x1→x2", "x2→x1"]);
+    /// # Ok::<(), vti::space::SpaceError>(())
+    /// ```
+    fn part_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Where several words mean one model, replaces a word by the one that represents them. By default nothing changes.
     ///
     /// The representative is allowed, has the same active coordinates and features, and represents itself.
@@ -204,6 +217,9 @@ macro_rules! pass_on {
             }
             fn features(&self, word: &[u16], to: &mut [f64]) {
                 (**self).features(word, to);
+            }
+            fn part_names(&self) -> Vec<String> {
+                (**self).part_names()
             }
             fn canonical(&self, word: &mut [u16]) {
                 (**self).canonical(word);

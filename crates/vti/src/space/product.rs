@@ -96,6 +96,12 @@ impl<A: ModelSpace, B: ModelSpace> ModelSpace for Product<A, B> {
         self.second.features(second, to_second);
     }
 
+    /// Where both spaces have parts.
+    fn part_names(&self) -> Vec<String> {
+        let (first, second) = (self.first.part_names(), self.second.part_names());
+        if first.is_empty() || second.is_empty() { Vec::new() } else { [first, second].concat() }
+    }
+
     fn canonical(&self, word: &mut [u16]) {
         let (first, second) = word.split_at_mut(self.first.arities().len().min(word.len()));
         self.first.canonical(first);

@@ -82,6 +82,10 @@ impl<S: ModelSpace> ModelSpace for Restricted<S> {
         self.space.features(word, to);
     }
 
+    fn part_names(&self) -> Vec<String> {
+        self.space.part_names()
+    }
+
     fn canonical(&self, word: &mut [u16]) {
         let before = word.to_vec();
         self.space.canonical(word);

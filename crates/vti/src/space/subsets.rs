@@ -135,6 +135,10 @@ impl ModelSpace for Subsets {
         }
     }
 
+    fn part_names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
     fn is_constrained(&self) -> bool {
         self.low > 0 || self.high < self.things()
     }

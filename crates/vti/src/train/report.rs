@@ -118,8 +118,9 @@ pub trait Observer {
         ControlFlow::Continue(())
     }
 
-    /// Whether the next report should have the norm of the gradient, for which the device must be waited for.
-    fn wants_gradient_norm(&self) -> bool {
+    /// Whether this report should have the norm of the gradient, for which the device must be waited for.
+    fn wants_gradient_norm(&mut self, report: &StepReport) -> bool {
+        let _ = report;
         false
     }
 

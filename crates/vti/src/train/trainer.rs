@@ -199,7 +199,7 @@ impl<D: Device> Trainer<D> {
             let elapsed = start.elapsed().as_secs_f64();
             self.seconds = before + elapsed;
             report.seconds = self.seconds;
-            if observer.wants_gradient_norm() {
+            if observer.wants_gradient_norm(&report) {
                 report.gradient_norm = Some(self.mean_gradient_norm()?);
             }
             // First of all: a run that is interrupted here must remember this step.

@@ -80,7 +80,7 @@ where
 pub(crate) struct WithNorms<F>(pub(crate) F);
 
 impl<F: FnMut(&StepReport) -> ControlFlow<()>> Observer for WithNorms<F> {
-    fn wants_gradient_norm(&self) -> bool {
+    fn wants_gradient_norm(&mut self, _: &StepReport) -> bool {
         true
     }
 

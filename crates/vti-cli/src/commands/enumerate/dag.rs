@@ -2,14 +2,15 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use vti::problem::Problem;
+use vti::graph::ordered_pairs;
+use vti::problem::dag::Enumeration;
 use vti::space::ModelSpace;
+use vti_report::table;
 
 use super::{FoundModel, ShownArgs, models_table};
 use crate::config::Config;
 use crate::failure::Ending;
-use crate::output::table;
-use crate::question::{Causal, pairs};
+use crate::question::Causal;
 use crate::session::Session;
 
 /// What is printed for machines.
@@ -31,10 +32,10 @@ struct Edges {
 pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
     let session = Session::<Causal>::new(config)?;
     let Causal { dag, nodes, .. } = &session.question;
-    let exact = session.question.enumerate()?;
+    let exact = Enumeration::of(dag)?;
     let describe = |place: usize| {
         let (graph, probability) = (&exact.graphs[place], exact.probabilities[place]);
-        let word = session.question.word(graph).unwrap_or_default();
+        let word = dag.word(graph).unwrap_or_default();
         FoundModel {
             label: dag.space().label(&word),
             word: word.to_string(),
@@ -56,7 +57,7 @@ pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
 
 fn text(found: &Found) -> String {
     let Edges { nodes, probability } = &found.edges;
-    let mut edges: Vec<(usize, usize)> = pairs(nodes.len()).collect();
+    let mut edges: Vec<(usize, usize)> = ordered_pairs(nodes.len()).collect();
     edges.sort_by(|a, b| probability[b.0][b.1].total_cmp(&probability[a.0][a.1]));
     let mut rows = vec![["edge", "exact", "reversed"].map(String::from).to_vec()];
     rows.extend(edges.into_iter().map(|(from, to)| {
@@ -65,7 +66,7 @@ fn text(found: &Found) -> String {
     }));
     format!(
         "{}\n\n{}\n\nlog evidence: {:.6} (in closed form, {} graphs)",
-        table::plain(&rows),
+        table(&rows),
         models_table("graph", &found.models),
         found.log_evidence,
         found.graphs

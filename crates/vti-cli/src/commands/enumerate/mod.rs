@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use vti_report::files::csv_bytes;
+use vti_report::table;
 
 use super::deliver;
 use crate::args::{GraphArgs, QuestionArgs};
 use crate::config::ProblemConfig;
 use crate::failure::Ending;
-use crate::output::{finish_csv, table};
 use crate::print;
 
 /// Options of `vti enumerate`.
@@ -92,7 +93,7 @@ impl ShownArgs {
                 kept.push(model);
             }
         }
-        deliver(Some(path), &finish_csv(writer)?)?;
+        deliver(Some(path), &csv_bytes(writer)?)?;
         Ok(kept)
     }
 
@@ -107,5 +108,5 @@ fn models_table(name: &str, models: &[FoundModel]) -> String {
     rows.extend(models.iter().map(|model| {
         vec![model.label.clone(), format!("{:.6}", model.probability), format!("{:.4}", model.log_evidence)]
     }));
-    table::plain(&rows)
+    table(&rows)
 }

@@ -2,17 +2,16 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use vti::problem::Problem;
+use vti::answer::Ordered;
 use vti::problem::selection::{Enumeration, EnumerationLimits, Method, Selection, enumerate};
 use vti::space::ModelSpace;
+use vti_report::table;
 
 use super::{FoundModel, ShownArgs, models_table};
 use crate::config::Config;
 use crate::failure::Ending;
-use crate::output::table;
 use crate::question::Select;
 use crate::session::Session;
-use crate::summary::Ordered;
 
 /// What is printed for machines.
 #[derive(Serialize)]
@@ -30,7 +29,7 @@ pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
     let selection = &session.question.selection;
     // Somebody who asks for it has the time.
     let limits = EnumerationLimits { terms_with_scale: EnumerationLimits::default().terms, ..Default::default() };
-    let exact = enumerate(selection, &session.device::<f64>()?, &limits)?;
+    let exact = enumerate(selection, &session.workers()?, &limits)?;
     let models = exact.ranking().into_iter().map(|number| describe(selection, &exact, number));
     let models = shown.take(models)?;
     let terms = selection.design().terms().iter().enumerate();
@@ -62,6 +61,6 @@ fn text(found: &Found) -> String {
         Method::ClosedForm => "in closed form".to_string(),
         Method::Quadrature => format!("by quadrature, to within {:.0e} nats", found.error),
     };
-    let (inclusion, models) = (table::plain(&inclusion), models_table("model", &found.models));
+    let (inclusion, models) = (table(&inclusion), models_table("model", &found.models));
     format!("{inclusion}\n\n{models}\n\nlog evidence: {:.6} ({method})", found.log_evidence)
 }

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::lines::{Line, Mark, View, left_out, lines};
 use super::{FAINT, Known, SURE, said};
-use crate::input::Report;
 use crate::layered::{CORNER, Layout, NODE_HEIGHT, PORT, Plan, Route, layout};
 use crate::markup::escape;
 use crate::plot::{Px, fit, text_width};
@@ -22,11 +21,9 @@ const HEAD: (f64, f64) = (9.0, 4.2);
 /// On narrow screens the drawing may shrink to this share of its size before it is scrolled.
 const SHRINK: f64 = 0.62;
 
-pub(in super::super) fn section(report: &Report) -> Option<String> {
-    let known = Known::new(report)?;
-    let views = View::ALL.map(|view| (view, lines(&known, view)));
-    let mut html =
-        format!("<h2>Causal graph</h2><p class=\"caption\">{}</p><div class=\"graph-box\">", caption(&known));
+pub(in super::super) fn section(known: &Known<'_>) -> Option<String> {
+    let views = View::ALL.map(|view| (view, lines(known, view)));
+    let mut html = format!("<h2>Causal graph</h2><p class=\"caption\">{}</p><div class=\"graph-box\">", caption(known));
     for (index, (view, _)) in views.iter().enumerate() {
         let checked = if index == 0 { " checked=\"checked\"" } else { "" };
         let (id, name) = (view.id(), view.name());
@@ -35,11 +32,11 @@ pub(in super::super) fn section(report: &Report) -> Option<String> {
             "<input type=\"radio\" name=\"graph-view\" id=\"view-{id}\"{checked}/><label for=\"view-{id}\">{name}</label>"
         );
     }
-    html.push_str(&legends(&known));
+    html.push_str(&legends(known));
     html.push_str(
         "<p class=\"inspect\" aria-live=\"polite\"><span>Point at a node or an edge to see its numbers.</span></p>",
     );
-    html.push_str(&svg(&known, &views));
+    html.push_str(&svg(known, &views));
     Some(html + "</div>")
 }
 
@@ -55,8 +52,7 @@ fn caption(known: &Known<'_>) -> String {
         }
     }
     if known.truth.is_some() {
-        let name = known.section.truth.as_ref().map(|truth| truth.name.as_str()).filter(|name| !name.is_empty());
-        let name = name.map_or_else(String::new, |name| format!(" ({})", escape(name)));
+        let name = known.truth_name().map_or_else(String::new, |name| format!(" ({})", escape(&name)));
         let _ = write!(text, " Colours compare it with the known graph{name}.");
     }
     text

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::super::bars::{Ruler, legend, number_cells, number_columns};
 use super::super::table::{Cell, Column, Kind, folded};
 use super::{Known, matrix, said};
-use crate::input::Report;
 use crate::markup::escape;
 use crate::number;
 
@@ -16,29 +15,28 @@ const MAX_LISTED_EDGES: usize = 250;
 const LISTED: f64 = 0.001;
 const LISTED_NOTE: &str = "are joined with a probability below 0.001";
 
-pub(in super::super) fn section(report: &Report) -> Option<String> {
-    let known = Known::new(report)?;
-    if known.nodes < 2 || known.section.edges.is_empty() {
+pub(in super::super) fn section(known: &Known<'_>) -> Option<String> {
+    if known.nodes < 2 || known.graphs.edges.probabilities.is_empty() {
         return None;
     }
     let framed = if known.truth.is_some() { " Framed cells are edges of the known graph." } else { "" };
     Some(format!(
         "<h2>Edge probabilities</h2><p class=\"caption\">Rows are causes, columns are effects: each cell is the corrected \
          probability of the edge from its row to its column.{framed} Point at a cell for all its numbers.</p>{}{}",
-        heat_map(&known),
-        list(&known)
+        heat_map(known),
+        list(known)
     ))
 }
 
 fn heat_map(known: &Known<'_>) -> String {
     let names: Vec<&str> = (0..known.nodes).map(|node| known.name(node)).collect();
     matrix::matrix(&names, "Matrix of edge probabilities", |from, to| {
-        let comparison = said::comparison(&known.comparison(from, to), known.exact);
+        let quantity = said::quantity(&known.quantity(from, to), known.exact);
         let is_true = known.is_true(from, to);
         let truth = is_true.map_or("", |is_true| if is_true { "\nin the truth" } else { "\nnot in the truth" });
         matrix::Cell {
             value: known.probability(from, to),
-            title: format!("{}\n{comparison}{truth}", said::arrow(known, from, to)),
+            title: format!("{}\n{quantity}{truth}", said::arrow(known, from, to)),
             is_framed: is_true == Some(true),
         }
     })
@@ -79,12 +77,9 @@ fn columns(known: &Known<'_>, with_effects: bool) -> Vec<Column> {
 }
 
 fn row(known: &Known<'_>, (from, to): (usize, usize), with_effects: bool) -> Vec<Cell> {
-    let comparison = known.comparison(from, to);
-    let mut cells = vec![
-        Cell::name(&said::arrow(known, from, to)),
-        Ruler::unit().bars(&comparison, known.exact.unwrap_or_default()),
-    ];
-    cells.extend(number_cells(&comparison, known.exact.is_some()));
+    let quantity = known.quantity(from, to);
+    let mut cells = vec![Cell::name(&said::arrow(known, from, to)), Ruler::unit().bars(&quantity, known.exact)];
+    cells.extend(number_cells(&quantity, known.exact.is_some()));
     for value in [known.probability(to, from), known.unjoined(from, to)] {
         cells.push(Cell::number(number::probability(value), value));
     }

@@ -1,7 +1,6 @@
 //! Graphs in the list of models: long lists of edges in few words, with all edges folded below.
 
 use super::super::table::Cell;
-use crate::input::ModelRow;
 use crate::markup::escape;
 
 /// Up to this many edges are simply written.
@@ -10,8 +9,8 @@ const SHORT: usize = 10;
 const SHOWN: usize = 6;
 
 /// A graph by its label, `a → b, b → c`: what it has more and less than the leading one where that is shorter.
-pub(in super::super) fn listed(model: &ModelRow, leading: Option<&ModelRow>) -> Cell {
-    let edges = edges(model);
+pub(in super::super) fn listed(label: &str, leading: Option<&String>) -> Cell {
+    let edges = edges(label);
     if edges.is_empty() {
         return Cell::html("(no edges)".into());
     }
@@ -25,12 +24,12 @@ pub(in super::super) fn listed(model: &ModelRow, leading: Option<&ModelRow>) -> 
     Cell::html(format!("<details class=\"fold\"><summary>{summary}</summary><div>{whole}</div></details>"))
 }
 
-fn edges(model: &ModelRow) -> Vec<&str> {
-    model.label.split(", ").filter(|edge| !edge.is_empty()).collect()
+fn edges(label: &str) -> Vec<&str> {
+    label.split(", ").filter(|edge| !edge.is_empty()).collect()
 }
 
 /// How a graph differs from the leading one; `None` where that takes as many words.
-fn changes(leading: &ModelRow, edges: &[&str]) -> Option<String> {
+fn changes(leading: &str, edges: &[&str]) -> Option<String> {
     let old = self::edges(leading);
     let lost: Vec<&str> = old.iter().copied().filter(|edge| !edges.contains(edge)).collect();
     let gained: Vec<&str> = edges.iter().copied().filter(|edge| !old.contains(edge)).collect();

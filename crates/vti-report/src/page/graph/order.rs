@@ -1,8 +1,9 @@
 //! Where nodes stand in the order of causes, and how many edges there are.
 
+use vti::answer::Ordered;
+
 use super::super::CORRECTED;
 use super::{Known, matrix};
-use crate::input::Report;
 use crate::number;
 use crate::plot::{Axis, Bar, Bars, Colour, Figure, Layer, Panel, Points, Rule};
 
@@ -11,10 +12,9 @@ const TAIL: f64 = 0.001;
 /// Up to this many different numbers of edges each has its label.
 const LABELLED: usize = 24;
 
-pub(in super::super) fn section(report: &Report) -> Option<String> {
-    let known = Known::new(report)?;
-    let order = order(&known);
-    let parts = [positions(&known, &order), edge_counts(&known), ancestors(&known, &order)];
+pub(in super::super) fn section(known: &Known<'_>) -> Option<String> {
+    let order = order(known);
+    let parts = [positions(known, &order), edge_counts(known), ancestors(known, &order)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("<h2>Order of nodes and number of edges</h2>{}", parts.concat()))
 }
@@ -22,7 +22,8 @@ pub(in super::super) fn section(report: &Report) -> Option<String> {
 /// Nodes by mean position; where that is not known, in the order of the data.
 fn order(known: &Known<'_>) -> Vec<usize> {
     let place = |node: usize| {
-        known.section.order.mean_position.get(node).copied().filter(|place| place.is_finite()).unwrap_or(f64::INFINITY)
+        let positions = &known.graphs.graph.mean_position.0;
+        positions.get(node).map(|(_, place)| *place).filter(|place| place.is_finite()).unwrap_or(f64::INFINITY)
     };
     let mut order: Vec<usize> = (0..known.nodes).collect();
     order.sort_by(|&a, &b| place(a).total_cmp(&place(b)));
@@ -31,11 +32,13 @@ fn order(known: &Known<'_>) -> Vec<usize> {
 
 /// Mean position and expected number of parents, one line for each node.
 fn positions(known: &Known<'_>, order: &[usize]) -> Option<String> {
-    let statistics = &known.section.order;
+    let numbers = |of: &Ordered<f64>| -> Vec<f64> { of.0.iter().map(|(_, value)| *value).collect() };
+    let graph = &known.graphs.graph;
+    let (positions, parents) = (numbers(&graph.mean_position), numbers(&graph.parents));
     let last = known.nodes.saturating_sub(1).max(1) as f64;
-    let highest = statistics.parents.iter().copied().filter(|value| value.is_finite()).fold(1.0, f64::max);
-    let figures = dots(known, order, "mean position", &statistics.mean_position, last)
-        + &dots(known, order, "expected number of parents", &statistics.parents, highest);
+    let highest = parents.iter().copied().filter(|value| value.is_finite()).fold(1.0, f64::max);
+    let figures = dots(known, order, "mean position", &positions, last)
+        + &dots(known, order, "expected number of parents", &parents, highest);
     (!figures.is_empty()).then(|| {
         format!(
             "<p class=\"caption\">Position 0 comes first: nothing acts on what stands there. Nodes with nearly equal \
@@ -74,7 +77,7 @@ fn dots(known: &Known<'_>, order: &[usize], title: &str, values: &[f64], most: f
 /// How probable each number of edges is.
 fn edge_counts(known: &Known<'_>) -> Option<String> {
     let counts: Vec<(usize, f64)> =
-        known.section.order.edge_counts.iter().copied().filter(|(_, p)| p.is_finite() && *p >= TAIL).collect();
+        known.graphs.graph.edge_counts.iter().copied().filter(|(_, p)| p.is_finite() && *p >= TAIL).collect();
     let (first, last) = (counts.iter().map(|c| c.0).min()?, counts.iter().map(|c| c.0).max()?);
     let total: f64 = counts.iter().map(|(_, p)| p).sum();
     let mean = counts.iter().map(|(count, p)| *count as f64 * p / total).sum::<f64>();
@@ -103,7 +106,7 @@ fn edge_counts(known: &Known<'_>) -> Option<String> {
 
 /// Who acts on whom, directly or through others; nodes in the order of their positions.
 fn ancestors(known: &Known<'_>, order: &[usize]) -> Option<String> {
-    let ancestor = &known.section.order.ancestor;
+    let ancestor = &known.graphs.graph.ancestor;
     if ancestor.is_empty() || known.nodes < 2 {
         return None;
     }

@@ -1,15 +1,16 @@
 //! What is said about nodes and edges when they are pointed at: a heading, then a line for each thing known.
 
+use vti::answer::Quantity;
+
 use super::lines::Line;
 use super::{FAINT, Known};
-use crate::input::Comparison;
 use crate::number;
 
 /// Parents or children named.
 const NAMED: usize = 6;
 
 /// One number as learned, corrected and exact.
-pub(super) fn comparison(of: &Comparison, exact: Option<&str>) -> String {
+pub(super) fn quantity(of: &Quantity, exact: Option<&str>) -> String {
     let corrected = number::probability_with_error(of.corrected, of.se);
     let mut text = format!("corrected {corrected}, q {}", number::probability(of.q));
     if let (Some(value), Some(name)) = (of.exact, exact) {
@@ -31,7 +32,7 @@ pub(super) fn line(known: &Known<'_>, line: &Line) -> String {
         text += &format!(" ({})", mark.name());
     }
     for (name, a, b) in [(&there, from, to), (&back, to, from)] {
-        text += &format!("\n{name}: {}", comparison(&known.comparison(a, b), known.exact));
+        text += &format!("\n{name}: {}", quantity(&known.quantity(a, b), known.exact));
     }
     text += &format!("\nno edge: {}", number::probability(known.unjoined(from, to)));
     for (name, a, b) in [(&there, from, to), (&back, to, from)] {
@@ -45,12 +46,13 @@ pub(super) fn line(known: &Known<'_>, line: &Line) -> String {
 /// About a node.
 pub(super) fn node(known: &Known<'_>, node: usize) -> String {
     let mut text = known.name(node).to_owned();
-    let order = &known.section.order;
-    if let Some(place) = order.mean_position.get(node).filter(|place| place.is_finite()) {
+    let graph = &known.graphs.graph;
+    let finite = |(_, value): &&(String, f64)| value.is_finite();
+    if let Some((_, place)) = graph.mean_position.0.get(node).filter(finite) {
         let last = known.nodes.saturating_sub(1);
         text += &format!("\nmean position {} (first 0, last {last})", number::significant(*place, 3));
     }
-    if let Some(parents) = order.parents.get(node).filter(|parents| parents.is_finite()) {
+    if let Some((_, parents)) = graph.parents.0.get(node).filter(finite) {
         text += &format!("\nexpected number of parents {}", number::significant(*parents, 3));
     }
     let causes = (0..known.nodes).filter(|&other| other != node).map(|other| (known.weight(other, node), other));

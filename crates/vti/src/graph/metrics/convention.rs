@@ -1,14 +1,15 @@
 //! What each score means, for tables.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Scores;
 
 /// Which way a score improves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
     /// Larger is better.
+    #[default]
     Higher,
     /// Smaller is better.
     Lower,

@@ -3,7 +3,7 @@
 //! The evidence of a graph is a product over nodes, so n 2^{n−1} numbers decide the posterior of all graphs.
 
 use super::linear::Linear;
-use super::{NodeData, StructurePrior};
+use super::{Dag, DagSettings, NodeData, Noise, Sem, StructurePrior};
 use crate::graph::{Graph, GraphError, all_dags, nodes_of};
 use crate::optimise::SettingError;
 use crate::stats::log_sum_exp;
@@ -21,7 +21,51 @@ pub struct Enumeration {
     pub log_evidence: f64,
 }
 
+/// The most nodes over which all graphs are enumerated.
+const MOST_NODES: usize = 5;
+
+/// Why there is no exact answer.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExactError {
+    /// Equations whose evidences have no closed form.
+    #[error("exact answers are known for linear equations with known noise only\nhint: --sem linear --noise SIGMA")]
+    NoClosedForm,
+    /// More graphs than can be enumerated.
+    #[error(
+        "{nodes} nodes are too many to enumerate all graphs, {MOST_NODES} are the most\nhint: leave columns out with --exclude"
+    )]
+    TooManyNodes {
+        /// How many there are.
+        nodes: usize,
+    },
+    /// A setting out of its range.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// Graphs that cannot be listed.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
 impl Enumeration {
+    /// Whether the graphs of a problem are few enough, and their evidences known.
+    pub fn is_affordable(dag: &Dag) -> bool {
+        let DagSettings { sem, noise, .. } = dag.settings();
+        matches!((sem, noise), (Sem::Linear {}, Noise::Known { .. })) && dag.table().names.len() <= MOST_NODES
+    }
+
+    /// The exact answer to a problem, or why there is none.
+    pub fn of(dag: &Dag) -> Result<Self, ExactError> {
+        let DagSettings { sem, noise, weight_scale, .. } = dag.settings();
+        let (Sem::Linear {}, Noise::Known { sigma }) = (sem, noise) else { return Err(ExactError::NoClosedForm) };
+        let nodes = dag.table().names.len();
+        if nodes > MOST_NODES {
+            return Err(ExactError::TooManyNodes { nodes });
+        }
+        let evidence = LinearEvidence::new(dag.table(), *sigma, *weight_scale)?;
+        Ok(enumerate(dag.prior(), |node, parents| evidence.log_evidence(node, parents))?)
+    }
+
     /// Places of the graphs, most probable first.
     pub fn ranking(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.probabilities.len()).collect();

@@ -22,7 +22,7 @@ pub mod simulate;
 use serde::{Deserialize, Serialize};
 
 pub use data::{NodeData, Scaling};
-pub use exact::{Enumeration, LinearEvidence, enumerate};
+pub use exact::{Enumeration, ExactError, LinearEvidence, enumerate};
 pub use likelihood::{MlpLikelihood, Scratch};
 pub use mean_field::{MeanField, Moments};
 pub use mean_field_fit::{MeanFieldFit, Start};

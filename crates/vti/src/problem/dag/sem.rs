@@ -9,7 +9,7 @@ use super::{DagSettings, GraphPrior, MlpLikelihood, NodeData, Noise, RulesError,
 use crate::graph::Graph;
 use crate::optimise::SettingError;
 use crate::problem::{Blocks, Constraint, Constraints, DensityError, Problem};
-use crate::space::{Dags, ModelSpace, NodeParameters, SpaceError};
+use crate::space::{Dags, Model, ModelSpace, NodeParameters, SpaceError};
 
 /// Structural equations over all graphs of some nodes (paper, appendix G (mlpdagdescription)).
 ///
@@ -172,6 +172,14 @@ impl Dag {
         let mut parents = vec![0; self.space.nodes()];
         self.space.parents(word, &mut parents);
         Graph::from_parents(parents).ok()
+    }
+
+    /// The canonical word of a graph; none where it has a cycle or other nodes.
+    pub fn word(&self, graph: &Graph) -> Option<Model> {
+        let nodes = graph.nodes();
+        let mut adjacency = vec![false; nodes * nodes];
+        graph.edges().for_each(|(from, to)| adjacency[from * nodes + to] = true);
+        self.space.encode(&adjacency).ok()
     }
 
     /// The graphs of words, each once and in the order of graphs, with the sums of the words' weights. Words that weigh nothing

@@ -65,7 +65,7 @@ impl Default for SelectionSettings {
 pub enum SelectionError {
     /// The table is unusable.
     #[error(transparent)]
-    RegressionData(#[from] TableError),
+    Data(#[from] TableError),
     /// A setting out of its range.
     #[error(transparent)]
     Setting(#[from] SettingError),

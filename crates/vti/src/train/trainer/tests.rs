@@ -185,7 +185,7 @@ fn scores_of_blocks_add_up_to_those_of_rows() {
 struct AllFinite;
 
 impl Observer for AllFinite {
-    fn wants_gradient_norm(&self) -> bool {
+    fn wants_gradient_norm(&mut self, _: &StepReport) -> bool {
         true
     }
 

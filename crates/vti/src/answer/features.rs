@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use vti::posterior::Draws;
-use vti::space::{Model, ModelSpace};
+use crate::posterior::Draws;
+use crate::space::{Model, ModelSpace};
 
 /// Which parts a model has.
-pub(crate) fn marks(space: &dyn ModelSpace, word: &[u16]) -> Vec<bool> {
+pub(super) fn parts(space: &dyn ModelSpace, word: &[u16]) -> Vec<bool> {
     let mut features = vec![0.0; space.feature_count()];
     space.features(word, &mut features);
     features.into_iter().map(|feature| feature > 0.0).collect()
@@ -15,42 +15,42 @@ pub(crate) fn marks(space: &dyn ModelSpace, word: &[u16]) -> Vec<bool> {
 
 /// Which parts the model of each draw has.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Parts {
+pub(super) struct DrawnParts {
     count: usize,
-    /// Words that were drawn, and their marks.
+    /// Words that were drawn, and the parts that each has.
     words: Vec<Model>,
-    models: Vec<Vec<bool>>,
-    /// The model of each draw.
+    parts: Vec<Vec<bool>>,
+    /// The word of each draw.
     of_draw: Vec<usize>,
 }
 
-impl Parts {
-    pub(crate) fn new(space: &dyn ModelSpace, draws: &Draws) -> Self {
+impl DrawnParts {
+    pub(super) fn new(space: &dyn ModelSpace, draws: &Draws) -> Self {
         let mut numbers: HashMap<&[u16], usize> = HashMap::new();
-        let (mut words, mut models, mut of_draw) = (Vec::new(), Vec::new(), Vec::with_capacity(draws.len()));
+        let (mut words, mut of_word, mut of_draw) = (Vec::new(), Vec::new(), Vec::with_capacity(draws.len()));
         for row in 0..draws.len() {
             let word = draws.word(row);
             of_draw.push(*numbers.entry(word).or_insert_with(|| {
                 words.push(word.into());
-                models.push(marks(space, word));
-                models.len() - 1
+                of_word.push(parts(space, word));
+                of_word.len() - 1
             }));
         }
-        Self { count: space.feature_count(), words, models, of_draw }
+        Self { count: space.feature_count(), words, parts: of_word, of_draw }
     }
 
     /// How many parts there are.
-    pub(crate) fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Whether the model of a draw has a part.
-    pub(crate) fn has(&self, draw: usize, part: usize) -> bool {
-        self.models[self.of_draw[draw]][part]
+    /// 1 where the model of a draw has a part, 0 where it does not.
+    pub(super) fn indicator(&self, draw: usize, part: usize) -> f64 {
+        f64::from(u8::from(self.parts[self.of_draw[draw]][part]))
     }
 
     /// Words with the sums of their draws' weights.
-    pub(crate) fn weighted_words(&self, weights: &[f64]) -> Vec<(Model, f64)> {
+    pub(super) fn weighted_words(&self, weights: &[f64]) -> Vec<(Model, f64)> {
         let mut sums = vec![0.0; self.words.len()];
         self.of_draw.iter().zip(weights).for_each(|(word, weight)| sums[*word] += weight);
         self.words.iter().cloned().zip(sums).collect()

@@ -2,60 +2,77 @@
 
 use std::collections::HashMap;
 
-use vti::device::Device;
-use vti::posterior::{Draws, Posterior};
-use vti::problem::Problem;
-use vti::space::{Model, ModelSpace};
-
-use crate::units::Units;
+use super::Units;
+use crate::device::Device;
+use crate::posterior::{Draws, Posterior};
+use crate::space::Model;
 
 /// A model that some draws are of.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SampledModel {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SampledModel {
     /// Its symbols: a bit per term of a selection.
-    pub(crate) word: String,
-    pub(crate) label: String,
+    pub word: String,
+    /// What people read.
+    pub label: String,
     /// Which parameters it has.
-    pub(crate) active: Vec<bool>,
+    pub active: Vec<bool>,
 }
 
-/// Draws in the units of the data.
+/// Draws in the units of the data: what predictions and plots are made of, and `posterior.parquet`.
+///
+/// ```
+/// use vti::answer::{SampledModel, Samples};
+/// let slope = SampledModel { word: "1".into(), label: "{x}".into(), active: vec![true] };
+/// let none = SampledModel { word: "0".into(), label: "{}".into(), active: vec![false] };
+/// let samples = Samples {
+///     names: vec!["x".into()],
+///     models: vec![slope, none],
+///     model: vec![0, 1],
+///     values: vec![2.0, f64::NAN],
+///     log_weight: vec![3f64.ln(), 1f64.ln()],
+///     ..Samples::default()
+/// };
+/// assert_eq!((samples.value(0, 0), samples.value(1, 0)), (Some(2.0), None));
+/// assert!((samples.weights()[0] - 0.75).abs() < 1e-12);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Samples {
+pub struct Samples {
     /// Names of the parameters.
-    pub(crate) names: Vec<String>,
-    pub(crate) models: Vec<SampledModel>,
-    /// The model of each draw.
-    pub(crate) model: Vec<usize>,
+    pub names: Vec<String>,
+    /// The models that were drawn.
+    pub models: Vec<SampledModel>,
+    /// The model of each draw, by its place among them.
+    pub model: Vec<usize>,
     /// Row-major, not a number where the model has no such parameter.
-    pub(crate) values: Vec<f64>,
-    /// With respect to parameters in the units of the data.
-    pub(crate) log_q: Vec<f64>,
-    pub(crate) log_target: Vec<f64>,
+    pub values: Vec<f64>,
+    /// `log q(m, θ)`, with respect to parameters in the units of the data.
+    pub log_q: Vec<f64>,
+    /// `log p(m) p(y, θ | m)`, likewise.
+    pub log_target: Vec<f64>,
     /// Corrected weights, up to a constant.
-    pub(crate) log_weight: Vec<f64>,
+    pub log_weight: Vec<f64>,
 }
 
 impl Samples {
     /// Brings every `step`-th draw into the units of the data.
-    pub(crate) fn new<P: Problem, D: Device>(
-        posterior: &Posterior<'_, P, D>,
+    pub fn new<D: Device>(
+        posterior: &Posterior<D>,
         units: &Units,
         draws: &Draws,
         log_weight: &[f64],
         step: usize,
     ) -> Self {
         let space = posterior.problem().space();
-        let count = units.names.len();
+        let count = units.names().len();
         let mut numbers: HashMap<&[u16], usize> = HashMap::new();
         let mut places: Vec<Vec<usize>> = Vec::new();
         // Each stands for those that are left out.
         let log_step = (step as f64).ln();
         let log_weight: Vec<f64> = log_weight.iter().step_by(step).map(|weight| weight + log_step).collect();
         let rows = log_weight.len();
-        let mut samples = Self { names: units.names.clone(), log_weight, ..Self::default() };
+        let mut samples = Self { names: units.names().to_vec(), log_weight, ..Self::default() };
         samples.values = vec![f64::NAN; rows * count];
-        for (place, values) in samples.values.chunks_exact_mut(count).enumerate() {
+        for place in 0..rows {
             let row = place * step;
             let word = draws.word(row);
             let model = *numbers.entry(word).or_insert_with(|| {
@@ -68,6 +85,7 @@ impl Samples {
                 places.push(active);
                 places.len() - 1
             });
+            let values = &mut samples.values[place * count..][..count];
             let log_jacobian = units.to_measured(&places[model], draws.theta(row), values);
             samples.model.push(model);
             samples.log_q.push(draws.log_q[row] + log_jacobian);
@@ -76,31 +94,53 @@ impl Samples {
         samples
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Fresh draws from q, with their importance weights.
+    pub fn draw<D: Device>(
+        posterior: &Posterior<D>,
+        units: &Units,
+        count: usize,
+        batch: u32,
+    ) -> Result<Self, crate::family::FamilyError> {
+        let draws = posterior.draw_with_target(count, batch)?;
+        let weights: Vec<f64> = (0..draws.len()).map(|row| draws.log_ratio(row)).collect();
+        Ok(Self::new(posterior, units, &draws, &weights, 1))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
         self.model.len()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.model.is_empty()
+    }
+
     /// A parameter of a draw; none where its model has no such parameter.
-    pub(crate) fn value(&self, row: usize, parameter: usize) -> Option<f64> {
-        self.models[self.model[row]].active[parameter].then(|| self.values[row * self.names.len() + parameter])
+    pub fn value(&self, row: usize, parameter: usize) -> Option<f64> {
+        let model = self.models.get(*self.model.get(row)?)?;
+        let place = row * self.names.len() + parameter;
+        self.values.get(place).copied().filter(|_| model.active.get(parameter) == Some(&true))
     }
 
     /// Corrected weights that sum to 1.
-    pub(crate) fn weights(&self) -> Vec<f64> {
-        normalised(&self.log_weight)
+    pub fn weights(&self) -> Vec<f64> {
+        let top = self.log_weight.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = self.log_weight.iter().map(|log_weight| (log_weight - top).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| weight / total).collect()
     }
 }
 
-/// Weights that sum to 1, from their logarithms.
-pub(crate) fn normalised(log_weights: &[f64]) -> Vec<f64> {
-    let top = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = log_weights.iter().map(|log_weight| (log_weight - top).exp()).collect();
-    let total: f64 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / total).collect()
-}
-
-/// Quantiles of weighted numbers, by the middles of their weights, between which it is interpolated.
-pub(crate) fn quantiles<const N: usize>(pairs: &mut [(f64, f64)], levels: [f64; N]) -> [f64; N] {
+/// Quantiles of weighted numbers `(x, w)`, by the middles of their weights, between which it is interpolated. The numbers are
+/// sorted on the way; not a number where there is none.
+///
+/// ```
+/// use vti::answer::quantiles;
+/// let mut draws = [(2.0, 1.0), (0.0, 1.0), (1.0, 2.0)];
+/// assert_eq!(quantiles(&mut draws, [0.5]), [1.0]);
+/// ```
+pub fn quantiles<const N: usize>(pairs: &mut [(f64, f64)], levels: [f64; N]) -> [f64; N] {
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: f64 = pairs.iter().map(|(_, weight)| weight).sum();
     levels.map(|level| {

@@ -3,36 +3,35 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 use serde::{Deserialize, Serialize};
+use vti::answer::{SampledModel, Samples, VERSION};
 
-use super::{ACTIVE, FIRST, column_name};
-use crate::data::Schema;
-use crate::samples::{SampledModel, Samples};
+use super::{ACTIVE, FIRST, FileError, column_name};
 
 /// The metadata key under which a file says how it was made.
 const KEY: &str = "vti";
 
-/// What a file says about itself.
+/// What a file of draws says about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Origin {
-    pub(crate) version: String,
+struct Origin {
+    version: String,
     /// What the columns of the data mean, where new rows can be predicted.
-    pub(crate) schema: Option<Schema>,
+    schema: Option<serde_json::Value>,
     /// Names of the parameters, one for each column after the first five.
-    pub(crate) parameters: Vec<String>,
+    parameters: Vec<String>,
 }
 
-fn schema(samples: &Samples) -> parquet::errors::Result<Type> {
+fn columns(samples: &Samples) -> Result<Type, ParquetError> {
     let text = |name: &str| {
         Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
             .with_repetition(Repetition::REQUIRED)
@@ -66,15 +65,16 @@ fn schema(samples: &Samples) -> parquet::errors::Result<Type> {
     Type::group_type_builder("draws").with_fields(fields).build()
 }
 
-/// The file's bytes.
-pub(crate) fn write(samples: &Samples, origin: &Origin) -> Result<Vec<u8>> {
+/// `posterior.parquet`: draws, with what the columns of the data mean where new rows are to be predicted.
+pub fn draws_parquet(samples: &Samples, schema: Option<&serde_json::Value>) -> Result<Vec<u8>, FileError> {
+    let origin = Origin { version: VERSION.into(), schema: schema.cloned(), parameters: samples.names.clone() };
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("vti {}", origin.version))
-        .set_key_value_metadata(Some(vec![KeyValue::new(KEY.into(), serde_json::to_string(origin)?)]))
+        .set_key_value_metadata(Some(vec![KeyValue::new(KEY.into(), serde_json::to_string(&origin)?)]))
         .build();
     let mut bytes = Vec::new();
-    let mut writer = SerializedFileWriter::new(&mut bytes, Arc::new(schema(samples)?), Arc::new(properties))?;
+    let mut writer = SerializedFileWriter::new(&mut bytes, Arc::new(columns(samples)?), Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
     let texts = |text: fn(&SampledModel) -> &str| {
         let models: Vec<ByteArray> = samples.models.iter().map(|model| ByteArray::from(text(model))).collect();
@@ -98,47 +98,55 @@ pub(crate) fn write(samples: &Samples, origin: &Origin) -> Result<Vec<u8>> {
 
 type Group<'a, 'b> = SerializedRowGroupWriter<'a, &'b mut Vec<u8>>;
 
-fn write_texts(group: &mut Group<'_, '_>, values: &[ByteArray]) -> Result<()> {
-    let mut column = group.next_column()?.context("a column is missing")?;
+/// The column that is to be written next.
+fn next<'a>(group: &'a mut Group<'_, '_>) -> Result<SerializedColumnWriter<'a>, ParquetError> {
+    group.next_column()?.ok_or_else(|| ParquetError::General("a column is missing".into()))
+}
+
+fn write_texts(group: &mut Group<'_, '_>, values: &[ByteArray]) -> Result<(), ParquetError> {
+    let mut column = next(group)?;
     column.typed::<ByteArrayType>().write_batch(values, None, None)?;
-    Ok(column.close()?)
+    column.close()
 }
 
-fn write_numbers(group: &mut Group<'_, '_>, values: &[f64], present: Option<&[i16]>) -> Result<()> {
-    let mut column = group.next_column()?.context("a column is missing")?;
+fn write_numbers(group: &mut Group<'_, '_>, values: &[f64], present: Option<&[i16]>) -> Result<(), ParquetError> {
+    let mut column = next(group)?;
     column.typed::<DoubleType>().write_batch(values, present, None)?;
-    Ok(column.close()?)
+    column.close()
 }
 
-fn write_active(group: &mut Group<'_, '_>, samples: &Samples) -> Result<()> {
+fn write_active(group: &mut Group<'_, '_>, samples: &Samples) -> Result<(), ParquetError> {
     let width = samples.names.len();
     let values: Vec<bool> =
         samples.model.iter().flat_map(|&model| samples.models[model].active.iter().copied()).collect();
     // Every list has all its elements; the first of each starts a new list.
-    let present = vec![1; values.len()];
-    let repeated: Vec<i16> = (0..values.len()).map(|i| i16::from(!i.is_multiple_of(width))).collect();
-    let mut column = group.next_column()?.context("a column is missing")?;
+    let mut levels: Vec<(i16, i16)> = (0..values.len()).map(|i| (1, i16::from(!i.is_multiple_of(width)))).collect();
+    if width == 0 {
+        // Without parameters every list is empty.
+        levels = vec![(0, 0); samples.len()];
+    }
+    let (present, repeated): (Vec<i16>, Vec<i16>) = levels.into_iter().unzip();
+    let mut column = next(group)?;
     column.typed::<BoolType>().write_batch(&values, Some(&present), Some(&repeated))?;
-    Ok(column.close()?)
+    column.close()
 }
 
-/// Reads a file that was written here.
-pub(crate) fn read(path: &Path) -> Result<(Samples, Origin)> {
-    let shown = || path.display().to_string();
-    let bytes = std::fs::read(path).with_context(shown)?;
-    let reader = SerializedFileReader::new(Bytes::from(bytes)).with_context(shown)?;
+/// Reads draws that [`draws_parquet`] wrote, and what the columns of the data mean.
+pub fn read_draws(path: &Path) -> Result<(Samples, Option<serde_json::Value>), FileError> {
+    let bytes = std::fs::read(path).map_err(|error| FileError::Read { path: path.into(), error })?;
+    let unreadable = |error| FileError::Draws { path: path.into(), error };
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(unreadable)?;
     let metadata = reader.metadata().file_metadata().key_value_metadata();
     let own = metadata.into_iter().flatten().find(|entry| entry.key == KEY).and_then(|entry| entry.value.as_deref());
-    let Some(own) = own else { bail!("{}: not written by vti", shown()) };
-    let origin: Origin = serde_json::from_str(own).with_context(|| format!("{}: not of this version", shown()))?;
+    let own = own.ok_or_else(|| FileError::Foreign { path: path.into() })?;
+    let other = || FileError::Version { path: path.into() };
+    let origin: Origin = serde_json::from_str(own).map_err(|_| other())?;
     let mut samples = Samples { names: origin.parameters.clone(), ..Samples::default() };
     let mut numbers = std::collections::HashMap::new();
-    for row in reader.get_row_iter(None).with_context(shown)? {
-        let row = row.with_context(shown)?;
+    for row in reader.get_row_iter(None).map_err(unreadable)? {
+        let row = row.map_err(unreadable)?;
         let fields: Vec<&Field> = row.get_column_iter().map(|(_, field)| field).collect();
-        let [Field::Str(label), Field::Str(word), rest @ ..] = &fields[..] else {
-            bail!("{}: not of this version", shown())
-        };
+        let [Field::Str(label), Field::Str(word), rest @ ..] = &fields[..] else { return Err(other()) };
         let mut values = rest.iter().map(|field| match field {
             Field::Double(value) => *value,
             _ => f64::NAN,
@@ -155,5 +163,45 @@ pub(crate) fn read(path: &Path) -> Result<(Samples, Origin)> {
         });
         samples.model.push(model);
     }
-    Ok((samples, origin))
+    Ok((samples, origin.schema))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_come_back_with_and_without_parameters() {
+        let model =
+            |word: &str, active: &[bool]| SampledModel { word: word.into(), label: word.into(), active: active.into() };
+        let numbers = vec![-1.5, 0.25];
+        let with = Samples {
+            names: vec!["a".into(), "word".into()],
+            models: vec![model("11", &[true, true]), model("01", &[false, true])],
+            model: vec![0, 1],
+            values: vec![1.0, 2.0, f64::NAN, 3.0],
+            log_q: numbers.clone(),
+            log_target: numbers.clone(),
+            log_weight: numbers,
+        };
+        let none = |word: &str| model(word, &[]);
+        let (models, values) = (vec![none("0"), none("1")], Vec::new());
+        let without = Samples { names: Vec::new(), models, values, ..with.clone() };
+        let schema = serde_json::json!({ "response": "y" });
+        for (number, samples) in [with, without].iter().enumerate() {
+            let path = std::env::temp_dir().join(format!("vti-draws-{}-{number}.parquet", std::process::id()));
+            super::super::put(&path, &draws_parquet(samples, Some(&schema)).unwrap()).unwrap();
+            let (read, said) = read_draws(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            assert_eq!((said.as_ref(), &read.model, &read.models), (Some(&schema), &samples.model, &samples.models));
+            let all = |samples: &Samples| -> Vec<Option<f64>> {
+                (0..samples.len())
+                    .flat_map(|row| (0..samples.names.len()).map(move |p| (row, p)))
+                    .map(|(row, p)| samples.value(row, p))
+                    .collect()
+            };
+            assert_eq!((all(&read), &read.log_weight), (all(samples), &samples.log_weight));
+        }
+    }
 }

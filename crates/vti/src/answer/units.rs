@@ -4,15 +4,24 @@
 //! Every parameter is multiplied by a factor. Where columns are centred and there is an intercept, it takes up the rest: with
 //! `x̃ = (x − c)/s` a predictor `a + Σ b x̃` is `(a − Σ b c/s) + Σ (b/s) x`.
 
-use vti::problem::Problem;
-use vti::problem::dag::{Dag, Sem};
-use vti::problem::selection::Selection;
-use vti::space::{ModelSpace, NodeParameters};
+use crate::problem::Problem;
+use crate::problem::dag::{Dag, Sem};
+use crate::problem::selection::Selection;
+use crate::space::{ModelSpace, NodeParameters};
 
-/// How parameters change with the units of the columns.
-#[derive(Clone, Debug)]
-pub(crate) struct Units {
-    pub(crate) names: Vec<String>,
+/// How parameters change with the units of the data.
+///
+/// ```
+/// use vti::answer::Units;
+/// let units = Units::identity(vec!["a".into(), "b".into()]);
+/// let mut measured = [f64::NAN; 2];
+/// assert_eq!(units.to_measured(&[1], &[3.0], &mut measured), 0.0);
+/// assert!(measured[0].is_nan() && measured[1] == 3.0);
+/// assert_eq!(units.to_learned(&[1], &measured), (vec![3.0], 0.0));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Units {
+    names: Vec<String>,
     /// Measured over learned.
     factors: Vec<f64>,
     /// What was subtracted from the column that a parameter multiplies, and the place of the intercept that knows it.
@@ -23,7 +32,20 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    pub(crate) fn of_selection(selection: &Selection) -> Self {
+    /// Parameters of these names that are learned in the units of the data.
+    pub fn identity(names: Vec<String>) -> Self {
+        let count = names.len();
+        Self {
+            names,
+            factors: vec![1.0; count],
+            centres: vec![0.0; count],
+            intercept: None,
+            positive: vec![false; count],
+        }
+    }
+
+    /// Of a selection: its design knows how columns were centred and scaled.
+    pub fn of_selection(selection: &Selection) -> Self {
         // The scale of the errors stands before the intercept, where there is one.
         let before = usize::from(selection.settings().likelihood.has_scale());
         let scaling = selection.design().scaling();
@@ -37,9 +59,10 @@ impl Units {
         }
     }
 
-    /// Weights of columns that stay centred: with `x̃ = x/s`, `x̃_j = W² relu(W¹ x̃ + b¹) + b²` is
-    /// `x_j = s_j W² relu(W¹ x/s + b¹) + s_j b²`, and a weight `w` of a linear equation is `w s_j/s_i`.
-    pub(crate) fn of_dag(dag: &Dag, scales: &[f64]) -> Self {
+    /// Of structural equations whose columns were divided by `scales`, one for each node, and stay centred: with `x̃ = x/s`,
+    /// `x̃_j = W² relu(W¹ x̃ + b¹) + b²` is `x_j = s_j W² relu(W¹ x/s + b¹) + s_j b²`, and a weight `w` of a linear equation is
+    /// `w s_j/s_i`.
+    pub fn of_dag(dag: &Dag, scales: &[f64]) -> Self {
         let space = dag.space();
         let NodeParameters { always, per_edge, .. } = space.parameters();
         let mut factors = Vec::with_capacity(space.max_dim());
@@ -56,7 +79,8 @@ impl Units {
             }
         }
         let names = dag.parameter_names();
-        let width = names.len() / scales.len().max(1);
+        factors.resize(names.len(), 1.0);
+        let width = (names.len() / space.nodes()).max(1);
         Self {
             centres: vec![0.0; names.len()],
             intercept: None,
@@ -66,9 +90,14 @@ impl Units {
         }
     }
 
-    /// Parameters of measured columns at their places, the others left as they are; and by how much log densities rise.
-    /// `active` are the places of `theta`, ascending.
-    pub(crate) fn to_measured(&self, active: &[usize], theta: &[f64], measured: &mut [f64]) -> f64 {
+    /// Names of the parameters.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Writes the parameters of a model in the units of the data at their places and leaves the others as they are; by how
+    /// much log densities rise. `active` are the places of `theta`, ascending.
+    pub fn to_measured(&self, active: &[usize], theta: &[f64], measured: &mut [f64]) -> f64 {
         let (mut shift, mut log_jacobian) = (0.0, 0.0);
         for (&place, &value) in active.iter().zip(theta) {
             measured[place] = value * self.factors[place];
@@ -82,13 +111,14 @@ impl Units {
     }
 
     /// Whether all parameters that must be positive are, of those that the model has.
-    pub(crate) fn is_possible(&self, measured: &[f64]) -> bool {
+    pub fn is_possible(&self, measured: &[f64]) -> bool {
         // What the model does not have is not a number.
         measured.iter().zip(&self.positive).all(|(value, positive)| !positive || *value > 0.0 || value.is_nan())
     }
 
-    /// The reverse: parameters of scaled columns, those of the model only.
-    pub(crate) fn to_learned(&self, active: &[usize], measured: &[f64]) -> (Vec<f64>, f64) {
+    /// The reverse: parameters as they are learned, those of the model only, and by how much log densities rise in the units
+    /// of the data.
+    pub fn to_learned(&self, active: &[usize], measured: &[f64]) -> (Vec<f64>, f64) {
         let shift: f64 = active.iter().map(|&place| measured[place] * self.centres[place]).sum();
         let log_jacobian: f64 = active.iter().map(|&place| -self.factors[place].ln()).sum();
         let learned = |&place: &usize| {

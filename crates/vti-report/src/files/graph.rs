@@ -1,35 +1,37 @@
-//! What a run over causal graphs leaves behind besides: `edges.csv`, `graph.dot`, `graph.graphml`.
+//! Edges of causal graphs: `edges.csv`, `graph.dot`, `graph.graphml`.
 
 use std::fmt::Write as _;
 
-use anyhow::Result;
+use vti::answer::{Edge, Edges, Quantity};
 
-use crate::summary::{Edge, EdgesSummary};
+use super::FileError;
+use crate::markup::escape;
 
-/// Every edge that there could be, most probable first.
-pub(crate) fn csv(edges: &EdgesSummary) -> Result<Vec<u8>> {
+/// `edges.csv`: every edge that there could be, most probable first.
+pub fn edges_csv(edges: &Edges) -> Result<Vec<u8>, FileError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(["from", "to", "q", "corrected", "se", "reverse", "none", "exact"])?;
-    for Edge { from, to, q, corrected, se, reverse, none, exact } in edges.ranked() {
+    for Edge { from, to, probability: Quantity { q, corrected, se, exact }, reverse, none } in edges.ranked() {
         let numbers = [q, corrected, se, reverse, none].map(|number| number.to_string());
         let exact = exact.map_or_else(String::new, |exact| exact.to_string());
         let names = [edges.nodes[from].clone(), edges.nodes[to].clone()];
         writer.write_record(names.into_iter().chain(numbers).chain([exact]))?;
     }
-    super::finish_csv(writer)
+    super::csv_bytes(writer)
 }
 
 /// Edges that are less probable are not drawn.
 const DRAWN: f64 = 0.1;
 
-/// A drawing for Graphviz: the more probable an edge, the darker and thicker; dashed where it is less probable than not.
-pub(crate) fn dot(edges: &EdgesSummary) -> String {
+/// `graph.dot`, a drawing for Graphviz: the more probable an edge, the darker and thicker; dashed where it is less probable than not.
+pub fn dot(edges: &Edges) -> String {
     let mut text = String::from("digraph vti {\n  node [shape=ellipse];\n");
     for name in &edges.nodes {
         // In a label, two backslashes show one.
         let _ = writeln!(text, "  {0} [label={0}];", dot_name(name));
     }
-    for Edge { from, to, q, corrected, .. } in edges.ranked().into_iter().filter(|edge| edge.corrected >= DRAWN) {
+    let drawn = edges.ranked().into_iter().filter(|edge| edge.probability.corrected >= DRAWN);
+    for Edge { from, to, probability: Quantity { q, corrected, .. }, .. } in drawn {
         let style = if corrected > 0.5 { "solid" } else { "dashed" };
         // Colours with the opacity behind them.
         let opacity = (55.0 + 200.0 * corrected).round() as u8;
@@ -55,8 +57,8 @@ fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Every edge with a positive probability, for tools that read GraphML. Nodes have identifiers, and their names as `name`.
-pub(crate) fn graphml(edges: &EdgesSummary) -> String {
+/// `graph.graphml`: every edge with a positive probability, for tools that read GraphML. Nodes have identifiers, and their names as `name`.
+pub fn graphml(edges: &Edges) -> String {
     let mut text = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" \
@@ -70,9 +72,9 @@ pub(crate) fn graphml(edges: &EdgesSummary) -> String {
     }
     text += "  <graph id=\"vti\" edgedefault=\"directed\">\n";
     for (number, name) in edges.nodes.iter().enumerate() {
-        let _ = writeln!(text, "    <node id=\"n{number}\"><data key=\"name\">{}</data></node>", escaped(&plain(name)));
+        let _ = writeln!(text, "    <node id=\"n{number}\"><data key=\"name\">{}</data></node>", escape(&plain(name)));
     }
-    for Edge { from, to, q, corrected, se, .. } in edges.ranked() {
+    for Edge { from, to, probability: Quantity { q, corrected, se, .. }, .. } in edges.ranked() {
         if q > 0.0 || corrected > 0.0 {
             let data = [("q", q), ("corrected", corrected), ("se", se)];
             let data: String = data.iter().map(|(key, value)| format!("<data key=\"{key}\">{value}</data>")).collect();
@@ -82,29 +84,23 @@ pub(crate) fn graphml(edges: &EdgesSummary) -> String {
     text + "  </graph>\n</graphml>\n"
 }
 
-/// Text as XML has it.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
-    fn edges() -> EdgesSummary {
-        EdgesSummary {
+    fn edges() -> Edges {
+        let edge = |(q, corrected)| Quantity { q, corrected, se: 0.01, exact: None };
+        let rows = [[(0.0, 0.0), (0.7, 0.8), (0.0, 0.0)], [(0.2, 0.15), (0.0, 0.0), (0.05, 0.02)], [(0.0, 0.0); 3]];
+        Edges {
             nodes: ["a \"b\" <&>", "back\\", "c"].map(String::from).to_vec(),
-            q: vec![vec![0.0, 0.7, 0.0], vec![0.2, 0.0, 0.05], vec![0.0, 0.0, 0.0]],
-            corrected: vec![vec![0.0, 0.8, 0.0], vec![0.15, 0.0, 0.02], vec![0.0, 0.0, 0.0]],
-            se: vec![vec![0.01; 3]; 3],
-            exact: None,
+            probabilities: rows.map(|row| row.map(edge).to_vec()).to_vec(),
         }
     }
 
     #[test]
     fn edges_are_listed_most_probable_first_with_what_both_directions_leave() {
-        let text = String::from_utf8(csv(&edges()).unwrap()).unwrap();
+        let text = String::from_utf8(edges_csv(&edges()).unwrap()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 7);
         assert_eq!(lines[0], "from,to,q,corrected,se,reverse,none,exact");

@@ -1,0 +1,132 @@
+//! An answer as files, one by one or all at once. Every file is written beside its place and then renamed, so it is whole or
+//! not there.
+
+mod draws;
+mod graph;
+mod models;
+mod parquet;
+
+use std::path::{Path, PathBuf};
+
+use ::parquet::errors::ParquetError;
+use vti::answer::{AnswerError, Findings};
+
+pub use self::draws::{column_name, draws_csv};
+pub use self::graph::{dot, edges_csv, graphml};
+pub use self::models::models_csv;
+pub use self::parquet::{draws_parquet, read_draws};
+use crate::{Beside, page};
+
+/// Draws in the units of the data.
+pub const DRAWS: &str = "posterior.parquet";
+/// Every model that was met.
+pub const MODELS: &str = "models.csv";
+/// Every edge there could be, of causal graphs.
+pub const EDGES: &str = "edges.csv";
+/// A drawing for Graphviz, of causal graphs.
+pub const DOT: &str = "graph.dot";
+/// Edges for tools that read GraphML, of causal graphs.
+pub const GRAPHML: &str = "graph.graphml";
+/// The page.
+pub const PAGE: &str = "report.html";
+/// The answer itself.
+pub const SUMMARY: &str = "summary.json";
+
+/// All files of an answer.
+pub const ALL: [&str; 7] = [DRAWS, MODELS, EDGES, DOT, GRAPHML, PAGE, SUMMARY];
+
+/// Columns of draws before those of parameters, and behind them.
+const FIRST: [&str; 5] = ["model", "word", "log_q", "log_target", "log_weight"];
+const ACTIVE: &str = "active";
+
+/// A file that cannot be made, written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// It cannot be written.
+    #[error("could not write {}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// It cannot be read.
+    #[error("{}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// No draws can be read from it.
+    #[error("{}: {error}", path.display())]
+    Draws {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: ParquetError,
+    },
+    /// Some other kind of file.
+    #[error("{}: not written by vti", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Written by another version, in another form.
+    #[error("{}: not of this version", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A table that is none.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+    /// Draws that make no file.
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+    /// What a file says about itself is no JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// An answer that is no JSON.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+}
+
+/// Puts a file in its place.
+pub fn put(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    vti::store::put(path, bytes).map_err(|error| FileError::Write { path: path.into(), error })
+}
+
+/// Writes all files of an answer into a directory, which is made where there is none. The answer itself comes last: where it
+/// is, everything is.
+///
+/// ```
+/// use vti::answer::{Answer, Findings, Samples};
+/// use vti_report::{Beside, files, write};
+///
+/// let found = Findings { answer: Answer::default(), models: Vec::new(), samples: Samples::default() };
+/// let dir = std::env::temp_dir().join("vti-report-write");
+/// write(&found, &Beside::default(), &dir)?;
+/// assert_eq!(Answer::from_json(&std::fs::read_to_string(dir.join(files::SUMMARY))?)?, found.answer);
+/// # std::fs::remove_dir_all(dir)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write(found: &Findings, beside: &Beside<'_>, dir: &Path) -> Result<(), FileError> {
+    let Findings { answer, models, samples } = found;
+    std::fs::create_dir_all(dir).map_err(|error| FileError::Write { path: dir.into(), error })?;
+    put(&dir.join(DRAWS), &draws_parquet(samples, beside.schema)?)?;
+    put(&dir.join(MODELS), &models_csv(models)?)?;
+    if let Some(graphs) = answer.found.graphs() {
+        put(&dir.join(EDGES), &edges_csv(&graphs.edges)?)?;
+        put(&dir.join(DOT), dot(&graphs.edges).as_bytes())?;
+        put(&dir.join(GRAPHML), graphml(&graphs.edges).as_bytes())?;
+    }
+    put(&dir.join(PAGE), page(answer, Some(samples), beside).as_bytes())?;
+    put(&dir.join(SUMMARY), (answer.to_json()? + "\n").as_bytes())
+}
+
+/// The bytes of a CSV table.
+pub fn csv_bytes(writer: csv::Writer<Vec<u8>>) -> Result<Vec<u8>, FileError> {
+    writer.into_inner().map_err(|error| csv::Error::from(error.into_error()).into())
+}

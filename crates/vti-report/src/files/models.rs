@@ -1,0 +1,39 @@
+//! `models.csv`.
+
+use vti::answer::{ModelAnswer, Quantity};
+
+use super::FileError;
+
+/// `models.csv`: every model that was met.
+pub fn models_csv(models: &[ModelAnswer]) -> Result<Vec<u8>, FileError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "model",
+        "label",
+        "size",
+        "q",
+        "corrected",
+        "se",
+        "exact",
+        "log_evidence",
+        "log_evidence_se",
+        "khat",
+    ])?;
+    let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for ModelAnswer { word, label, size, probability, log_evidence, khat } in models {
+        let Quantity { q, corrected, se, exact } = *probability;
+        writer.write_record([
+            word.clone(),
+            label.clone(),
+            size.to_string(),
+            q.to_string(),
+            corrected.to_string(),
+            se.to_string(),
+            cell(exact),
+            cell(log_evidence.map(|evidence| evidence.value)),
+            cell(log_evidence.map(|evidence| evidence.se)),
+            cell(*khat),
+        ])?;
+    }
+    super::csv_bytes(writer)
+}

@@ -1,0 +1,214 @@
+//! An answer as text.
+
+use std::path::Path;
+
+use vti::answer::{Answer, Coefficient, Edge, Edges, Found, Graphs, Method, ModelAnswer, Quantity, Terms, Truth};
+use vti::graph::metrics::Better;
+
+/// Models that are listed.
+const MODELS: usize = 8;
+
+/// Columns of text, the first to the left and the others to the right.
+///
+/// ```
+/// let rows = [["term", "q"], ["age", "0.25"]].map(|row| row.map(String::from).to_vec());
+/// assert_eq!(vti_report::table(&rows), "term     q\nage   0.25");
+/// ```
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            let space = " ".repeat(width - cell.chars().count());
+            if column == 0 { format!("{cell}{space}") } else { format!("{space}{cell}") }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn row(cells: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+    cells.into_iter().map(Into::into).collect()
+}
+
+/// Four digits behind the point, or so many that count.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 || (1e-3..1e5).contains(&size) { format!("{value:.4}") } else { format!("{value:.3e}") }
+}
+
+fn with_error(value: f64, se: f64) -> String {
+    format!("{} ± {}", number(value), number(se))
+}
+
+fn probability(value: f64) -> String {
+    format!("{value:.4}")
+}
+
+/// An answer as tables: parts of models, the leading models, coefficients, evidence and verdict.
+///
+/// ```
+/// use vti::answer::Answer;
+/// use vti::check::{Verdict, VerdictKind};
+/// let verdict = Verdict { kind: VerdictKind::Trust, text: "trust: weights are all but equal".into() };
+/// let answer = Answer { verdict, ..Answer::default() };
+/// assert!(vti_report::text(&answer).ends_with("trust: weights are all but equal"));
+/// ```
+pub fn text(answer: &Answer) -> String {
+    let corrected = match answer.correction {
+        Method::Weights | Method::Blocks | Method::Annealed => "corrected",
+        Method::Chains => "by chains",
+    };
+    let sections = match &answer.found {
+        Found::Select(found) | Found::Own(found) => terms(answer, found, corrected),
+        Found::Dag(found) => graphs(answer, found, corrected),
+    };
+    sections.into_iter().chain([closing(answer)]).collect::<Vec<_>>().join("\n\n")
+}
+
+fn header(first: &str, corrected: &str, exact: bool) -> Vec<String> {
+    let mut header = row([first, "q", corrected]);
+    header.extend(exact.then(|| "exact".to_string()));
+    header
+}
+
+/// Which parts models have, and their parameters.
+fn terms(answer: &Answer, found: &Terms, corrected: &str) -> Vec<String> {
+    let mut models = format!(
+        "{}\nhighest-probability model: {}",
+        models(answer, "model", corrected),
+        found.highest_probability_model
+    );
+    if let Some(median) = &found.median_probability_model {
+        models += &format!("\nmedian-probability model:  {median}");
+    }
+    let inclusion = (!found.inclusion.0.is_empty()).then(|| inclusion(answer, found, corrected));
+    let coefficients = (!found.coefficients.0.is_empty())
+        .then(|| coefficients("averaged over models", &found.coefficients.0, corrected));
+    inclusion.into_iter().chain([models]).chain(coefficients).collect()
+}
+
+/// Edges that are less probable are not listed.
+const LIKELY: f64 = 0.1;
+
+/// Edges that are listed at most.
+const EDGES: usize = 30;
+
+/// What was found about causal graphs.
+fn graphs(answer: &Answer, found: &Graphs, corrected: &str) -> Vec<String> {
+    let mut sections = vec![edges(&found.edges, corrected)];
+    let class = &found.graph.cpdag;
+    sections.push(format!(
+        "{}\nexpected number of edges: {:.2}\nof the {} edges of the most probable graph, {} have the same direction in all \
+         Markov equivalent graphs",
+        models(answer, "graph", corrected),
+        found.graph.expected_edges,
+        found.graph.most_probable.len(),
+        class.directed.len(),
+    ));
+    sections.extend(found.coefficients.as_ref().map(|weights| {
+        let listed: Vec<String> = likely(&found.edges).0.iter().map(|edge| found.edges.name(edge)).collect();
+        let weights: Vec<(String, Coefficient)> =
+            weights.0.iter().filter(|(name, _)| listed.contains(name)).cloned().collect();
+        coefficients("weight, averaged over graphs", &weights, corrected)
+    }));
+    sections.extend(found.truth.as_ref().map(|found| truth(found, corrected)));
+    sections
+}
+
+/// Edges that are listed, and how many there could be.
+fn likely(found: &Edges) -> (Vec<Edge>, usize) {
+    let ranked = found.ranked();
+    let likely = ranked.iter().filter(|edge| edge.probability.corrected >= LIKELY).take(EDGES).copied().collect();
+    (likely, ranked.len())
+}
+
+fn edges(found: &Edges, corrected: &str) -> String {
+    let (listed, all) = likely(found);
+    let mut head = row(["edge", "q", corrected, "reversed", "none"]);
+    let known = found.probabilities.iter().flatten().all(|edge| edge.exact.is_some());
+    head.extend(known.then(|| "exact".to_string()));
+    let line = |edge: &Edge| {
+        let Quantity { q, corrected, se, exact } = edge.probability;
+        let numbers =
+            [probability(q), with_probability(corrected, se), probability(edge.reverse), probability(edge.none)];
+        std::iter::once(found.name(edge)).chain(numbers).chain(exact.map(probability)).collect()
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(listed.iter().map(line)).collect();
+    match listed.len() {
+        0 => format!("no edge has a probability of {LIKELY} or more; all {all} are in edges.csv"),
+        shown if shown == all => table(&rows),
+        shown => format!("{}\n{} less probable edges are in edges.csv", table(&rows), all - shown),
+    }
+}
+
+/// How far the answer is from a known graph, every convention with its meaning.
+fn truth(found: &Truth, corrected: &str) -> String {
+    let name = Path::new(&found.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut head = row([format!("{name} ({} edges)", found.edges.len()).as_str(), "better", "q", corrected]);
+    head.extend(found.baselines.iter().map(|baseline| baseline.name.clone()));
+    let cell = |value: &Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
+    let mut rows = vec![head];
+    for metric in &found.metrics {
+        let better = match metric.better {
+            Better::Higher => "high",
+            Better::Lower => "low",
+        };
+        let mut cells = vec![metric.label.clone(), better.into(), cell(&metric.q), cell(&metric.corrected)];
+        cells.extend(metric.baselines.iter().map(cell));
+        rows.push(cells);
+    }
+    let meanings = found.metrics.iter().map(|metric| format!("{}: {}", metric.label, metric.meaning));
+    format!("{}\n{}", table(&rows), meanings.collect::<Vec<_>>().join("\n"))
+}
+
+fn inclusion(answer: &Answer, found: &Terms, corrected: &str) -> String {
+    let line = |(name, found): &(String, Quantity)| std::iter::once(name.clone()).chain(numbers(found)).collect();
+    let head = header("inclusion probability", corrected, answer.exact.is_some());
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.inclusion.0.iter().map(line)).collect();
+    table(&rows)
+}
+
+/// A probability as learned, corrected and exact.
+fn numbers(found: &Quantity) -> impl Iterator<Item = String> {
+    let learned = [probability(found.q), with_probability(found.corrected, found.se)];
+    learned.into_iter().chain(found.exact.map(probability))
+}
+
+fn with_probability(value: f64, se: f64) -> String {
+    format!("{value:.4} ± {se:.4}")
+}
+
+fn models(answer: &Answer, name: &str, corrected: &str) -> String {
+    let line = |model: &ModelAnswer| std::iter::once(model.label.clone()).chain(numbers(&model.probability)).collect();
+    let head = header(name, corrected, answer.exact.is_some());
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(answer.models.iter().take(MODELS).map(line)).collect();
+    table(&rows)
+}
+
+fn coefficients(name: &str, found: &[(String, Coefficient)], corrected: &str) -> String {
+    let line = |(name, found): &(String, Coefficient)| {
+        let Coefficient { mean: Quantity { q, corrected, se, .. }, sd, interval: [low, high] } = *found;
+        vec![name.clone(), number(q), with_error(corrected, se), number(sd), number(low), number(high)]
+    };
+    let head = row([name, "q", corrected, "sd", "2.5 %", "97.5 %"]);
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.iter().map(line)).collect();
+    table(&rows)
+}
+
+fn closing(answer: &Answer) -> String {
+    let evidence = &answer.log_evidence;
+    let mut lines = vec![format!("log evidence: {:.4} ± {:.4}", evidence.estimate, evidence.se)];
+    if let Some(exact) = &answer.exact {
+        lines[0] += &format!(", exact {:.4}", exact.log_evidence);
+        let distances = &exact.total_variation;
+        lines.push(format!(
+            "total variation to the exact model probabilities: {:.4} learned, {:.4} corrected",
+            distances.q, distances.corrected
+        ));
+    }
+    lines.extend(answer.run.warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines.push(answer.verdict.text.clone());
+    lines.join("\n")
+}

@@ -1,0 +1,43 @@
+//! The program of the README: it is the example, and it does what it says.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::path::Path;
+use std::process::Command;
+
+use vti::answer::{Answer, Found};
+use vti_report::files;
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+}
+
+#[test]
+fn the_readme_has_the_whole_example() {
+    let readme = read("README.md");
+    let block = readme.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
+    assert_eq!(block, read("examples/own_problem.rs"));
+}
+
+#[test]
+fn it_finds_the_tones_and_leaves_tables_files_and_a_page() {
+    let scratch = std::env::temp_dir().join(format!("vti-own-problem-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).unwrap();
+    let arguments = ["run", "--quiet", "--example", "own_problem", "--manifest-path"];
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let output = Command::new(env!("CARGO")).args(arguments).arg(manifest).current_dir(&scratch).output().unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(output.status.success() && said[0].contains("averaged over models"), "{said:?}");
+    let file = |name: &str| std::fs::read_to_string(scratch.join("tones.vti").join(name)).unwrap();
+    let answer = Answer::from_json(&file(files::SUMMARY)).unwrap();
+    let Found::Own(found) = &answer.found else { panic!("{answer:?}") };
+    assert_eq!(found.highest_probability_model, "{low, high}");
+    let inclusion = |name: &str| found.inclusion.get(name).unwrap().corrected;
+    assert!(inclusion("low") > 0.9 && inclusion("middle") < 0.5);
+    assert!((found.coefficients.get("low").unwrap().mean.corrected - 0.8).abs() < 0.3);
+    assert!(file(files::PAGE).contains("<h1>Which tones are in the signal?</h1>"));
+    assert_eq!(file(files::MODELS).lines().count(), 1 + answer.models.len());
+    let (samples, schema) = files::read_draws(&scratch.join("tones.vti").join(files::DRAWS)).unwrap();
+    assert!(schema.is_none() && samples.names == ["low", "middle", "high", "shrill"]);
+    std::fs::remove_dir_all(&scratch).unwrap();
+}

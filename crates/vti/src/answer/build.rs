@@ -1,0 +1,385 @@
+//! From a check, chains where there were any and the exact answer where it is known to an answer.
+
+use super::features::{DrawnParts, parts};
+use super::graph::Weighted;
+use super::subject::Asked;
+use super::{
+    Answer, AnswerError, Bound, ChainFacts, Coefficient, Distances, Edges, Exact, ExactComparison, Found, Graphs,
+    LogEvidence, Method, ModelAnswer, Ordered, Quantity, Run, Samples, Subject, Terms, VERSION, quantiles,
+};
+use crate::check::{BlockCheck, Check, ModelCorrection, Refined};
+use crate::device::Device;
+use crate::family::FamilyError;
+use crate::graph::{Graph, GraphError};
+use crate::posterior::{Draws, ModelProbability, Posterior};
+use crate::problem::dag::Dag;
+use crate::simd::Real;
+use crate::space::{Model, ModelSpace};
+use crate::stats::{Estimate, share_error, standard_error};
+
+/// The most models that an answer lists.
+pub const MOST_MODELS: usize = 1000;
+
+/// With so many words at most, every model's probability under q is computed.
+const MOST_WORDS: f64 = (1 << 16) as f64;
+
+/// Numbers that draws may take up where nobody needs all of them.
+const MOST_NUMBERS: usize = 1 << 23;
+
+/// What an answer is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    /// What the check found.
+    pub check: &'a Check,
+    /// What chains found, which then is the correction.
+    pub chains: Option<&'a Refined>,
+    /// The exact answer.
+    pub exact: Option<&'a Exact>,
+}
+
+impl<'a> From<&'a Check> for Sources<'a> {
+    fn from(check: &'a Check) -> Self {
+        Self { check, chains: None, exact: None }
+    }
+}
+
+/// An answer with what stands behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Findings {
+    /// The answer.
+    pub answer: Answer,
+    /// All models that were met, most probable first.
+    pub models: Vec<ModelAnswer>,
+    /// Draws of the corrected answer: those of the chains, or those of the check with their weights.
+    pub samples: Samples,
+}
+
+impl Findings {
+    /// What follows from what was found. Seed and precision of the run are those of the posterior.
+    pub fn new<D: Device>(
+        posterior: &Posterior<D>,
+        subject: &Subject<'_>,
+        sources: &Sources<'_>,
+        run: Run,
+    ) -> Result<Self, AnswerError> {
+        let (found, expected) = (subject.units().names().len(), posterior.problem().parameter_names().len());
+        if found != expected {
+            return Err(AnswerError::OtherProblem { found, expected });
+        }
+        let q_distance = match sources.exact {
+            Some(exact) => q_distance(posterior, exact)?,
+            None => None,
+        };
+        let step = |draws: usize| match subject.has_coefficients() {
+            true => 1,
+            false => (draws * posterior.problem().space().max_dim()).div_ceil(MOST_NUMBERS).max(1),
+        };
+        let samples = |draws: &Draws, log_weights: &[f64]| {
+            Samples::new(posterior, subject.units(), draws, log_weights, step(draws.len()))
+        };
+        let checked = samples(&sources.check.draws, &sources.check.log_weights);
+        let (samples, q_samples) = match sources.chains {
+            Some(refined) => {
+                let equal = -(refined.draws.len() as f64).ln();
+                (samples(&refined.draws, &vec![equal; refined.draws.len()]), Some(checked))
+            }
+            None => (checked, None),
+        };
+        let run = Run { seed: posterior.seed(), precision: D::Real::NAME.into(), ..run };
+        let space = posterior.problem().space();
+        let building = Building::new(space, *sources, &samples, q_samples.as_ref(), q_distance);
+        let (answer, models) = building.answer(subject, run)?;
+        Ok(Self { answer, models, samples })
+    }
+}
+
+/// Total variation between q(m) and the exact model probabilities, where there are not too many models.
+fn q_distance<D: Device>(posterior: &Posterior<D>, exact: &Exact) -> Result<Option<f64>, FamilyError> {
+    // Unknown for some spaces, and then it is not a number.
+    let few = posterior.problem().space().log_count() <= MOST_WORDS.ln() + 1e-9;
+    if !few {
+        return Ok(None);
+    }
+    let off = |model: &ModelProbability| {
+        (model.probability.value - exact.probability(&model.model).unwrap_or(f64::NAN)).abs()
+    };
+    // So few models are all listed, whatever the number of draws.
+    Ok(Some(0.5 * posterior.model_probabilities(1)?.iter().map(off).sum::<f64>()))
+}
+
+/// What was found out, before it is put into an answer.
+struct Building<'a> {
+    space: &'a dyn ModelSpace,
+    check: &'a Check,
+    chains: Option<&'a Refined>,
+    exact: Option<&'a Exact>,
+    /// Total variation between q(m) and the exact model probabilities, where all of q(m) is known.
+    q_distance: Option<f64>,
+    /// Parts of the models of the check's draws, and of the corrected answer's draws where these are others.
+    q_parts: DrawnParts,
+    own_parts: Option<DrawnParts>,
+    /// Draws of the check and of the corrected answer.
+    q_samples: &'a Samples,
+    samples: &'a Samples,
+}
+
+impl<'a> Building<'a> {
+    fn new(
+        space: &'a dyn ModelSpace,
+        sources: Sources<'a>,
+        samples: &'a Samples,
+        q_samples: Option<&'a Samples>,
+        q_distance: Option<f64>,
+    ) -> Self {
+        let Sources { check, chains, exact } = sources;
+        let q_parts = DrawnParts::new(space, &check.draws);
+        let own_parts = chains.map(|refined| DrawnParts::new(space, &refined.draws));
+        let q_samples = q_samples.unwrap_or(samples);
+        Self { space, check, chains, exact, q_distance, q_parts, own_parts, q_samples, samples }
+    }
+
+    /// The answer, and all models that were met.
+    fn answer(&self, subject: &Subject<'_>, run: Run) -> Result<(Answer, Vec<ModelAnswer>), GraphError> {
+        let models: Vec<ModelAnswer> = self.corrections().iter().map(|model| self.model(model)).collect();
+        let Estimate { value, se } = self.check.log_evidence;
+        let answer = Answer {
+            version: VERSION.into(),
+            title: subject.title.clone(),
+            data: subject.data.clone(),
+            verdict: self.chains.map_or(&self.check.verdict, |refined| &refined.verdict).clone(),
+            elbo: Bound { mean: self.check.elbo.value, se: self.check.elbo.se },
+            log_evidence: LogEvidence { estimate: value, se, khat: self.check.khat.filter(|khat| khat.is_finite()) },
+            correction: self.method(),
+            found: match &subject.asked {
+                Asked::Own => Found::Own(self.terms()),
+                Asked::Select(_) => Found::Select(self.terms()),
+                Asked::Dag(dag, truth) => {
+                    let coefficients = subject.has_coefficients().then(|| self.coefficients());
+                    Found::Dag(Box::new(self.graphs(dag, truth.as_ref(), coefficients)?))
+                }
+            },
+            models: models[..models.len().min(MOST_MODELS)].to_vec(),
+            exact: self.exact.map(|exact| self.compare(exact)),
+            chains: self.chains.map(|refined| ChainFacts {
+                rhat: Some(refined.rhat).filter(|rhat| rhat.is_finite()),
+                effective: refined.effective,
+                accepted_jumps: refined.accepted_jumps,
+            }),
+            run,
+        };
+        Ok((answer, models))
+    }
+
+    fn method(&self) -> Method {
+        match (self.chains, &self.check.blocks) {
+            (Some(_), _) => Method::Chains,
+            (None, Some(blocks)) if blocks.annealed() => Method::Annealed,
+            (None, Some(_)) => Method::Blocks,
+            (None, None) => Method::Weights,
+        }
+    }
+
+    /// The corrected mean of a function of the draws.
+    fn corrected(&self, f: impl Fn(usize) -> f64) -> Estimate {
+        match self.chains {
+            // There is a weight, or the check would have failed, and coefficients are finite.
+            None => self.check.mean(f).unwrap_or(Estimate { value: f64::NAN, se: f64::NAN }),
+            Some(Refined { chains, .. }) => {
+                // All chains, draw after draw.
+                let traces: Vec<Vec<f64>> =
+                    (0..*chains).map(|chain| (chain..self.samples.len()).step_by(*chains).map(&f).collect()).collect();
+                let traces: Vec<&[f64]> = traces.iter().map(Vec::as_slice).collect();
+                let value = traces.iter().flat_map(|trace| trace.iter()).sum::<f64>() / self.samples.len() as f64;
+                Estimate { value, se: standard_error(&traces).unwrap_or(0.0) }
+            }
+        }
+    }
+
+    /// The mean of a function of the draws under q.
+    fn under_q(&self, f: impl Fn(usize) -> f64) -> f64 {
+        self.check.q_weights.iter().enumerate().map(|(row, weight)| weight * f(row)).sum()
+    }
+
+    /// How probable each part of a model is (terms, edges), in the order of the space's features.
+    fn parts(&self) -> Vec<Quantity> {
+        match (self.chains, &self.check.blocks) {
+            (None, Some(blocks)) => self.block_parts(blocks),
+            _ => self.drawn_parts(),
+        }
+    }
+
+    fn exact_part(&self, part: usize) -> Option<f64> {
+        self.exact.and_then(|exact| exact.parts.get(part)).map(|probability| probability.clamp(0.0, 1.0))
+    }
+
+    /// Probabilities of parts that follow from blocks, by exact sums over models.
+    fn block_parts(&self, blocks: &BlockCheck) -> Vec<Quantity> {
+        let effective = self.check.draws.len() as f64;
+        let part = |(place, (&q, &Estimate { value, se })): (usize, (&f64, &Estimate))| {
+            let value = value.clamp(0.0, 1.0);
+            Quantity {
+                q: q.clamp(0.0, 1.0),
+                corrected: value,
+                se: if se > 0.0 { se } else { share_error(value, effective) },
+                exact: self.exact_part(place),
+            }
+        };
+        blocks.features_q.iter().zip(&blocks.features).enumerate().map(part).collect()
+    }
+
+    /// What draws, and chains where there are any, say about parts.
+    fn drawn_parts(&self) -> Vec<Quantity> {
+        let own_parts = self.own_parts.as_ref().unwrap_or(&self.q_parts);
+        let counted = self.chains.map(|refined| self.counted(refined));
+        let part = |part: usize| {
+            let mean = self.corrected(|row| own_parts.indicator(row, part));
+            let corrected = self.share(counted.as_ref().map(|counted| counted[part]), mean);
+            Quantity {
+                q: self.under_q(|row| self.q_parts.indicator(row, part)).clamp(0.0, 1.0),
+                corrected: corrected.value.clamp(0.0, 1.0),
+                se: corrected.se,
+                exact: self.exact_part(part),
+            }
+        };
+        (0..self.q_parts.count()).map(part).collect()
+    }
+
+    /// The share of each part in all models that chains visited. They keep some of their iterations as draws, but count the
+    /// models of all.
+    fn counted(&self, refined: &Refined) -> Vec<f64> {
+        let mut shares = vec![0.0; self.q_parts.count()];
+        for model in &refined.correction.models {
+            let has = parts(self.space, &model.model);
+            shares.iter_mut().zip(has).filter(|(_, has)| *has).for_each(|(share, _)| *share += model.corrected.value);
+        }
+        shares
+    }
+
+    /// The probability of a part, from its mean over the draws and from what chains counted. What no draw was ever without
+    /// may still have been missed.
+    fn share(&self, counted: Option<f64>, mean: Estimate) -> Estimate {
+        let value = counted.unwrap_or(mean.value);
+        let effective = self.chains.map_or(self.check.effective_draws, |refined| refined.effective);
+        let se = if mean.se > 0.0 { mean.se } else { share_error(value.clamp(0.0, 1.0), effective) };
+        Estimate { value, se }
+    }
+
+    fn coefficients(&self) -> Ordered<Coefficient> {
+        let weights = self.samples.weights();
+        let parameters = self.samples.names.iter().enumerate().map(|(parameter, name)| {
+            let value = |samples: &Samples, row| samples.value(row, parameter).unwrap_or(0.0);
+            let corrected = self.corrected(|row| value(self.samples, row));
+            let mut pairs: Vec<(f64, f64)> =
+                weights.iter().enumerate().map(|(row, &weight)| (value(self.samples, row), weight)).collect();
+            let variance: f64 = pairs.iter().map(|(x, weight)| weight * (x - corrected.value).powi(2)).sum();
+            let mean = Quantity {
+                q: self.under_q(|row| value(self.q_samples, row)),
+                corrected: corrected.value,
+                se: corrected.se,
+                exact: None,
+            };
+            let coefficient =
+                Coefficient { mean, sd: variance.sqrt(), interval: quantiles(&mut pairs, [0.025, 0.975]) };
+            (name.clone(), coefficient)
+        });
+        parameters.collect()
+    }
+
+    fn terms(&self) -> Terms {
+        let names = self.space.part_names();
+        let inclusion: Vec<(String, Quantity)> =
+            if names.is_empty() { Vec::new() } else { names.into_iter().zip(self.parts()).collect() };
+        let likely = inclusion.iter().filter(|(_, part)| part.corrected > 0.5).map(|(name, _)| name.as_str());
+        let median = format!("{{{}}}", likely.collect::<Vec<_>>().join(", "));
+        Terms {
+            highest_probability_model: self.corrections().first().map_or_else(String::new, |model| model.label.clone()),
+            median_probability_model: (!inclusion.is_empty()).then_some(median),
+            inclusion: Ordered(inclusion),
+            coefficients: self.coefficients(),
+        }
+    }
+
+    fn graphs(
+        &self,
+        dag: &Dag,
+        truth: Option<&(String, Graph)>,
+        coefficients: Option<Ordered<Coefficient>>,
+    ) -> Result<Graphs, GraphError> {
+        let edges = Edges::new(dag.space().names(), &self.parts());
+        let graphs = Weighted::new(dag, &self.corrected_models());
+        let best = self.corrections().first().and_then(|model| dag.graph(&model.model));
+        let q = || Weighted::new(dag, &self.q_parts.weighted_words(&self.check.q_weights));
+        let truth = truth.map(|(path, truth)| graphs.distance(path, truth, &q(), &edges)).transpose()?;
+        let graph = graphs.statistics(best.as_ref(), &self.corrected_words(), &edges);
+        Ok(Graphs { edges, graph, truth, coefficients })
+    }
+
+    /// Words that were drawn, with their corrected probabilities.
+    fn corrected_words(&self) -> Vec<(Model, f64)> {
+        match (self.chains, &self.own_parts) {
+            (Some(refined), Some(parts)) => {
+                let count = refined.draws.len();
+                parts.weighted_words(&vec![1.0 / count as f64; count])
+            }
+            _ => self.check.corrected_words(),
+        }
+    }
+
+    /// Models that were met, with their corrected probabilities. Chains count the models of all iterations, not only of
+    /// those that they keep as draws.
+    fn corrected_models(&self) -> Vec<(Model, f64)> {
+        match self.chains {
+            Some(refined) => {
+                refined.correction.models.iter().map(|model| (model.model.clone(), model.corrected.value)).collect()
+            }
+            None => self.corrected_words(),
+        }
+    }
+
+    /// All models that were met.
+    fn corrections(&self) -> &[ModelCorrection] {
+        &self.chains.map_or(&self.check.correction, |refined| &refined.correction).models
+    }
+
+    fn model(&self, model: &ModelCorrection) -> ModelAnswer {
+        // Chains know nothing about evidences; the check may.
+        let checked = match self.chains {
+            Some(_) => self.check.correction.models.iter().find(|other| other.model == model.model),
+            None => Some(model),
+        };
+        ModelAnswer {
+            word: model.model.to_string(),
+            size: parts(self.space, &model.model).into_iter().filter(|has| *has).count(),
+            label: model.label.clone(),
+            probability: Quantity {
+                q: model.q,
+                corrected: model.corrected.value,
+                se: model.corrected.se.min(f64::MAX),
+                exact: self.exact.and_then(|exact| exact.probability(&model.model)),
+            },
+            log_evidence: checked.and_then(|checked| checked.log_evidence),
+            khat: checked.and_then(|checked| checked.khat).filter(|khat| khat.is_finite()),
+        }
+    }
+
+    fn compare(&self, exact: &Exact) -> ExactComparison {
+        let distance = |probability: &dyn Fn(&ModelCorrection) -> f64| {
+            let (mut off, mut own, mut known) = (0.0, 0.0, 0.0);
+            for model in self.corrections() {
+                let (found, truth) = (probability(model), exact.probability(&model.model).unwrap_or(f64::NAN));
+                off += (found - truth).abs();
+                own += found;
+                known += truth;
+            }
+            // As if no model that was not met were probable on both sides: the most it can be.
+            0.5 * (off + (1.0 - own).max(0.0) + (1.0 - known).max(0.0))
+        };
+        ExactComparison {
+            log_evidence: exact.log_evidence,
+            total_variation: Distances {
+                q: self.q_distance.unwrap_or_else(|| distance(&|model| model.q)),
+                corrected: distance(&|model| model.corrected.value),
+            },
+        }
+    }
+}

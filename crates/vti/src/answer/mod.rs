@@ -1,0 +1,348 @@
+//! What was found, in the units of the data: one type that is also the file `summary.json`.
+//!
+//! A check, chains where there were any and the exact answer where it is known become an [`Answer`]: probabilities of models
+//! and of their parts (terms, edges), coefficients, evidence, verdict, and how it was computed. Every number that was learned
+//! is a [`Quantity`]: as q has it, corrected with its standard error, and exact where that is known. [`Findings`] are an
+//! answer with what stands behind it: all models that were met, and draws in the units of the data ([`Samples`]), from which
+//! predictions ([`Predictor`]) and plots are made.
+//!
+//! What an answer is about is a [`Subject`]: any problem, or one of the built-in ones, whose answers say more.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use vti::answer::{Findings, Run, Sources, Subject};
+//! use vti::check::{CheckSettings, check};
+//! use vti::device::Cpu;
+//! use vti::family::FamilySettings;
+//! use vti::problem;
+//! use vti::space::Subsets;
+//! use vti::train::{Silent, TrainSettings, Trainer};
+//!
+//! // Two optional parameters with standard normal posteriors; each one multiplies the evidence by e.
+//! let problem = problem::from_fn(Subsets::new(2)?, |_model, theta, gradient| {
+//!     gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+//!     theta.iter().map(|t| 1.0 - 0.5 * t * t - 0.5 * std::f64::consts::TAU.ln()).sum()
+//! });
+//! let settings = TrainSettings { steps: 300, batch: 128, ..TrainSettings::default() };
+//! let trainer = Trainer::new(Arc::new(problem), Cpu::<f64>::new(2)?, &FamilySettings::default(), &settings)?;
+//! let fit = trainer.run(&mut Silent)?;
+//! let check = check(&fit.posterior, &CheckSettings::default())?;
+//! let subject = Subject::of(&**fit.posterior.problem());
+//! let found = Findings::new(&fit.posterior, &subject, &Sources::from(&check), Run::of(&fit))?;
+//! let inclusion = found.answer.found.inclusion().iter().map(|(_, quantity)| quantity.corrected);
+//! let truth = 1f64.exp() / (1.0 + 1f64.exp());
+//! assert!(inclusion.into_iter().all(|corrected| (corrected - truth).abs() < 0.02));
+//! let json = found.answer.to_json()?;
+//! assert_eq!(vti::answer::Answer::from_json(&json)?, found.answer);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod build;
+mod error;
+mod exact;
+mod features;
+mod graph;
+mod predict;
+mod quantity;
+mod samples;
+mod subject;
+mod units;
+
+use serde::{Deserialize, Serialize};
+
+pub use build::{Findings, MOST_MODELS, Sources};
+pub use error::AnswerError;
+pub use exact::Exact;
+pub use graph::{Class, Edge, Edges, GraphStatistics, Graphs, Metric, NamedEdge, Trivial, Truth};
+pub use predict::{Prediction, Predictor};
+pub use quantity::{Coefficient, Ordered, Quantity};
+pub use samples::{SampledModel, Samples, quantiles};
+pub use subject::Subject;
+pub use units::Units;
+
+use crate::check::Verdict;
+use crate::device::Device;
+use crate::simd::Real;
+use crate::stats::Estimate;
+use crate::train::Fit;
+
+/// Of the library, and so of the answers it writes.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Everything that was found out: the content of `summary.json`, whose form is a promise (docs/run-directory.md).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Of the library that wrote it.
+    pub version: String,
+    /// What was asked, of a problem of one's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the data were.
+    pub data: DataFacts,
+    /// How far the answer can be trusted.
+    pub verdict: Verdict,
+    /// The bound.
+    pub elbo: Bound,
+    /// `log p(y)`.
+    pub log_evidence: LogEvidence,
+    /// What `corrected` means.
+    pub correction: Method,
+    /// The question's own answer.
+    #[serde(flatten)]
+    pub found: Found,
+    /// Models, most probable first, at most [`MOST_MODELS`].
+    pub models: Vec<ModelAnswer>,
+    /// Where the exact answer is known.
+    pub exact: Option<ExactComparison>,
+    /// Where chains were run.
+    pub chains: Option<ChainFacts>,
+    /// How it was computed.
+    #[serde(flatten)]
+    pub run: Run,
+}
+
+impl Answer {
+    /// As `summary.json` has it.
+    pub fn to_json(&self) -> Result<String, AnswerError> {
+        Ok(serde_json::to_string_pretty(self)?)
+    }
+
+    /// Reads what [`Answer::to_json`] wrote. An answer that another version wrote in another form is refused by name.
+    pub fn from_json(text: &str) -> Result<Self, AnswerError> {
+        serde_json::from_str(text).map_err(|error| {
+            let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+            match value["version"].as_str() {
+                Some(found) if found != VERSION => AnswerError::Version { found: found.into() },
+                _ => error.into(),
+            }
+        })
+    }
+}
+
+/// What the data were, as far as that is known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DataFacts {
+    /// Where they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Tells their contents apart from others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// The column that is explained, of a selection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
+    /// Rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<usize>,
+    /// Optional terms, of a selection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terms: Option<usize>,
+    /// Nodes, of causal graphs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
+    /// How columns were scaled, of causal graphs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<String>,
+}
+
+/// The bound `E_q[log p(m) p(y, θ | m) − log q(m, θ)]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// Its mean over draws.
+    pub mean: f64,
+    /// Standard error of the mean.
+    pub se: f64,
+}
+
+/// `log p(y)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogEvidence {
+    /// Corrected.
+    pub estimate: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// k̂ of the weights; none where it is unknown, or where all weights are equal.
+    pub khat: Option<f64>,
+}
+
+/// How a correction was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Importance weights of whole draws.
+    #[default]
+    Weights,
+    /// Importance weights of each block of the density on its own.
+    #[serde(rename = "factors")]
+    Blocks,
+    /// Evidences of blocks from the prior, by annealed particles.
+    Annealed,
+    /// Chains with q as their proposal.
+    Chains,
+}
+
+/// The question's own answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Found {
+    /// Which covariates matter for a response.
+    Select(Terms),
+    /// What causes what.
+    Dag(Box<Graphs>),
+    /// What a problem of one's own is made of.
+    Own(Terms),
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self::Own(Terms::default())
+    }
+}
+
+impl Found {
+    /// Parts of models with their probabilities, unless these are edges of graphs.
+    pub fn inclusion(&self) -> &[(String, Quantity)] {
+        match self {
+            Self::Select(terms) | Self::Own(terms) => &terms.inclusion.0,
+            Self::Dag(_) => &[],
+        }
+    }
+
+    /// Parameters averaged over models.
+    pub fn coefficients(&self) -> &[(String, Coefficient)] {
+        match self {
+            Self::Select(terms) | Self::Own(terms) => &terms.coefficients.0,
+            Self::Dag(graphs) => graphs.coefficients.as_ref().map_or(&[], |coefficients| &coefficients.0),
+        }
+    }
+
+    /// What was found about graphs, where models are graphs.
+    pub fn graphs(&self) -> Option<&Graphs> {
+        match self {
+            Self::Dag(graphs) => Some(graphs),
+            Self::Select(_) | Self::Own(_) => None,
+        }
+    }
+}
+
+/// Which parts models have, and their parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The label of the most probable model.
+    pub highest_probability_model: String,
+    /// The label of the model of the parts that are more probably in than not; none where models have no parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_probability_model: Option<String>,
+    /// How probable each part is; empty where models have no parts.
+    pub inclusion: Ordered<Quantity>,
+    /// Parameters averaged over models.
+    pub coefficients: Ordered<Coefficient>,
+}
+
+/// A model that was met.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelAnswer {
+    /// Its symbols.
+    pub word: String,
+    /// What people read.
+    pub label: String,
+    /// How many parts it has: terms, edges.
+    pub size: usize,
+    /// Its probability.
+    #[serde(flatten)]
+    pub probability: Quantity,
+    /// Its log evidence, where it was met often enough.
+    pub log_evidence: Option<Estimate>,
+    /// k̂ of the weights within it, where it is known and finite.
+    pub khat: Option<f64>,
+}
+
+/// The exact answer, and how far the others are from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExactComparison {
+    /// `log p(y)`.
+    pub log_evidence: f64,
+    /// Half the sum of the differences between model probabilities.
+    pub total_variation: Distances,
+}
+
+/// A distance of q, and of its correction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distances {
+    /// Of q.
+    pub q: f64,
+    /// Of its correction.
+    pub corrected: f64,
+}
+
+/// How chains went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChainFacts {
+    /// The largest split-R̂; none for chains that stand still in different places.
+    pub rhat: Option<f64>,
+    /// The smallest effective sample size.
+    pub effective: f64,
+    /// Share of accepted jumps between models.
+    pub accepted_jumps: f64,
+}
+
+/// One of several runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Replicate {
+    /// Its seed.
+    pub seed: u64,
+    /// Its bound; none where it failed.
+    pub elbo: Option<Estimate>,
+    /// Why it ended.
+    pub ending: String,
+}
+
+/// How long it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Training.
+    pub train: f64,
+    /// The check and what followed from it.
+    pub check: f64,
+}
+
+/// How an answer was computed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Of several runs, what became of each.
+    pub replicates: Vec<Replicate>,
+    /// Steps done.
+    pub steps: u64,
+    /// Why training ended.
+    pub stop: String,
+    /// How long it took.
+    pub seconds: Seconds,
+    /// Where it was computed.
+    pub device: String,
+    /// Precision of the networks.
+    pub precision: String,
+    /// Threads.
+    pub threads: usize,
+    /// Seed of the run that was kept.
+    pub seed: u64,
+    /// What to know before the answer is used.
+    pub warnings: Vec<String>,
+}
+
+impl Run {
+    /// What a fit knows about itself; its device, its threads and the seconds of the check are left to whoever does.
+    pub fn of<D: Device>(fit: &Fit<D>) -> Self {
+        let dropped =
+            fit.first_dropped.as_ref().map(|first| format!("{} draws were dropped; the first: {first}", fit.dropped));
+        Self {
+            steps: fit.steps,
+            stop: fit.stop.to_string(),
+            seconds: Seconds { train: fit.seconds, check: 0.0 },
+            precision: D::Real::NAME.into(),
+            seed: fit.posterior.seed(),
+            warnings: fit.posterior.warnings().iter().cloned().chain(dropped).collect(),
+            ..Self::default()
+        }
+    }
+}

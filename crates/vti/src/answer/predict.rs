@@ -1,0 +1,118 @@
+//! Responses of new rows, averaged over models.
+
+use super::{Samples, quantiles};
+use crate::problem::selection::{Likelihood, Term};
+use crate::random::{Purpose, Stream};
+
+/// The response of a new row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Its mean over all models and parameters.
+    pub mean: f64,
+    /// Between which its mean lies.
+    pub mean_interval: [f64; 2],
+    /// Between which a new observation of it lies.
+    pub new_interval: [f64; 2],
+}
+
+/// Draws of a selection with the columns that they multiply.
+///
+/// ```
+/// use vti::answer::{Predictor, SampledModel, Samples};
+/// use vti::problem::selection::{Likelihood, Term};
+///
+/// let samples = Samples {
+///     names: vec!["intercept".into(), "x".into()],
+///     models: vec![SampledModel { word: "1".into(), label: "{x}".into(), active: vec![true, true] }],
+///     model: vec![0],
+///     values: vec![1.0, 2.0],
+///     log_weight: vec![0.0],
+///     ..Samples::default()
+/// };
+/// let x = Term { name: "x".into(), columns: vec!["x".into()], values: vec![3.0], always: false };
+/// let predictor = Predictor::new(&samples, Likelihood::Gaussian { sigma: Some(0.1) }, std::slice::from_ref(&x), 1);
+/// assert_eq!(predictor.row(0, 0.9).mean, 7.0);
+/// ```
+#[derive(Debug)]
+pub struct Predictor<'a> {
+    samples: &'a Samples,
+    weights: Vec<f64>,
+    likelihood: Likelihood,
+    /// Numbers of a column for each parameter; none for the scale of the errors and the intercept.
+    columns: Vec<Option<&'a [f64]>>,
+    intercept: usize,
+    seed: u64,
+}
+
+/// Streams of predictions.
+const PREDICT: u32 = 0x7072_6564;
+
+impl<'a> Predictor<'a> {
+    /// New rows of these terms, under the draws of a selection with this likelihood.
+    pub fn new(samples: &'a Samples, likelihood: Likelihood, terms: &'a [Term], seed: u64) -> Self {
+        let rows = |term: &Term| term.values.len() / term.columns.len().max(1);
+        let column = |name: &String| {
+            terms.iter().find_map(|term| {
+                let place = term.columns.iter().position(|column| column == name)?;
+                Some(&term.values[place * rows(term)..][..rows(term)])
+            })
+        };
+        Self {
+            samples,
+            weights: samples.weights(),
+            likelihood,
+            columns: samples.names.iter().map(column).collect(),
+            intercept: usize::from(likelihood.has_scale()),
+            seed,
+        }
+    }
+
+    /// What is to be expected of a row, with central intervals of this probability.
+    pub fn row(&self, row: usize, probability: f64) -> Prediction {
+        let (mut means, mut new) = (Vec::with_capacity(self.weights.len()), Vec::with_capacity(self.weights.len()));
+        let mut average = 0.0;
+        for (draw, &weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+            let mean = self.mean(draw, row);
+            let mut stream = Stream::new(self.seed, Purpose::Other(PREDICT), row as u64, draw as u64);
+            average += weight * mean;
+            means.push((mean, weight));
+            new.push((self.observe(draw, mean, &mut stream), weight));
+        }
+        let tail = 0.5 * (1.0 - probability);
+        let levels = [tail, 1.0 - tail];
+        let (mean_interval, [low, high]) = (quantiles(&mut means, levels), quantiles(&mut new, levels));
+        let whole = matches!(self.likelihood, Likelihood::Logistic {} | Likelihood::Poisson {});
+        // Between two counts there is none.
+        let new_interval = if whole { [low.floor(), high.ceil()] } else { [low, high] };
+        Prediction { mean: average, mean_interval, new_interval }
+    }
+
+    /// The mean of the response under one draw.
+    fn mean(&self, draw: usize, row: usize) -> f64 {
+        let value = |parameter: usize| self.samples.value(draw, parameter).unwrap_or(0.0);
+        let at = |column: &[f64]| column.get(row).copied().unwrap_or(f64::NAN);
+        let columns = self.columns.iter().enumerate();
+        let slopes = columns.filter_map(|(parameter, column)| column.map(|column| value(parameter) * at(column)));
+        let predictor = value(self.intercept) + slopes.sum::<f64>();
+        match self.likelihood {
+            Likelihood::Logistic {} => 1.0 / (1.0 + (-predictor).exp()),
+            Likelihood::Poisson {} => predictor.exp(),
+            Likelihood::Gaussian { .. } | Likelihood::Robust { .. } | Likelihood::StudentT { .. } => predictor,
+        }
+    }
+
+    /// A new response under one draw.
+    fn observe(&self, draw: usize, mean: f64, stream: &mut Stream) -> f64 {
+        let scale = || self.samples.value(draw, 0).unwrap_or(f64::NAN);
+        match self.likelihood {
+            Likelihood::Gaussian { sigma } => mean + sigma.unwrap_or_else(scale) * stream.normal(),
+            Likelihood::Robust { alpha, sigma1, sigma2 } => {
+                let sigma = if stream.uniform() < alpha { sigma2 } else { sigma1 };
+                mean + sigma * stream.normal()
+            }
+            Likelihood::StudentT { df } => mean + scale() * stream.student_t(df),
+            Likelihood::Logistic {} => f64::from(u8::from(stream.uniform() < mean)),
+            Likelihood::Poisson {} => stream.poisson(mean),
+        }
+    }
+}
