@@ -3,7 +3,7 @@
 use anyhow::Result;
 use vti::device::{Cpu, Device};
 use vti::flow::{Batch, ContextShape, Flow, FlowSettings, FlowShape, Passes, Workspace};
-use vti::optimise::{AdamW, AdamWSettings};
+use vti::optimise::{Optimiser, OptimiserSettings};
 use vti::random::{Purpose, Stream};
 
 use crate::Options;
@@ -88,7 +88,7 @@ struct Running {
     z: Vec<f32>,
     parameters: Buffer,
     gradient: Buffer,
-    optimiser: AdamW<Cpu<f32>>,
+    optimiser: Optimiser<Cpu<f32>>,
     work: Workspace<Cpu<f32>>,
     theta: Vec<f32>,
     log_det: Vec<f32>,
@@ -123,17 +123,17 @@ impl Running {
         let flow = Flow::new(settings, shape)?;
         let device = Cpu::new(threads)?;
         let count = flow.parameter_count();
-        let mut parameters = device.buffer(count);
-        device.write(&flow.initial_parameters(1), &mut parameters);
+        let mut parameters = device.buffer(count)?;
+        device.write(&flow.initial_parameters(1), &mut parameters)?;
         let mut stream = Stream::new(1, Purpose::Reference, 0, 0);
-        let mut work = flow.workspace(&device, ROWS, Passes::Training);
+        let mut work = flow.workspace(&device, ROWS, Passes::Training)?;
         let batch = random_batch(shape, active);
         work.set_batch(&device, &batch)?;
         let mut running = Self {
             batch,
             z: (0..ROWS * shape.max_dim).map(|_| stream.normal() as f32).collect(),
-            gradient: device.buffer(count),
-            optimiser: AdamW::new(&device, count, AdamWSettings::default())?,
+            gradient: device.buffer(count)?,
+            optimiser: Optimiser::new(&device, count, &OptimiserSettings::default())?,
             theta: vec![0.0; ROWS * shape.max_dim],
             log_det: vec![0.0; ROWS],
             pull: vec![-1.0 / ROWS as f32; ROWS],
@@ -159,8 +159,7 @@ impl Running {
                 theta.iter_mut().for_each(|theta| *theta /= ROWS as f32);
                 work.write_gradients(device, theta, pull)?;
                 flow.backward(device, parameters, work, gradient)?;
-                optimiser.update(device, 1e-3, gradient, parameters);
-                Ok(())
+                Ok(optimiser.update(device, 1e-3, gradient, parameters)?)
             })?);
         }
         Ok(times)
@@ -235,7 +234,7 @@ fn density(options: &Options, report: &mut Report) -> Result<()> {
     let shape = FlowShape { max_dim: 540, context: ContextShape::Features(100) };
     let running = Running::new(&FlowSettings::affine(5, 5, 128), shape, Active::Uniform, options.threads)?;
     let Running { flow, device, batch, z, parameters, .. } = &running;
-    let mut work = flow.workspace(device, ROWS, Passes::Evaluation);
+    let mut work = flow.workspace(device, ROWS, Passes::Evaluation)?;
     work.set_batch(device, batch)?;
     work.write_z(device, z)?;
     let rounds = if options.quick { 3 } else { 15 };

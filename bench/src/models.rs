@@ -1,5 +1,7 @@
 //! Distributions over models: what a step (draw a batch, learn from its scores) costs as the number of models grows.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use vti::device::Cpu;
 use vti::models::{
@@ -12,7 +14,7 @@ use vti::train::TrainSettings;
 
 use crate::Options;
 use crate::report::{Line, Report};
-use crate::scored::{Bare, Models, Scored, bare, information_limit};
+use crate::scored::{Models, Scored, bare, information_limit};
 use crate::timing::{fastest, milliseconds, seconds};
 use crate::words::{self, Words};
 
@@ -53,7 +55,7 @@ fn smooth(word: &[u16]) -> f64 {
 /// A distribution while it learns from made-up scores.
 struct Running<'a> {
     device: &'a Cpu<f32>,
-    models: Models<'a>,
+    models: Models,
     rows: Scored,
     information_limit: f64,
     step: u64,
@@ -62,7 +64,7 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn new(device: &'a Cpu<f32>, problem: &'a Bare<Subsets>, settings: &ModelsSettings) -> Result<Self> {
+    fn new(device: &'a Cpu<f32>, problem: &Arc<dyn Problem>, settings: &ModelsSettings) -> Result<Self> {
         let space = problem.space();
         let chosen = build(device, problem, false, settings, ROWS, 1)?;
         Ok(Self {
@@ -79,16 +81,13 @@ impl<'a> Running<'a> {
     fn step(&mut self) -> Result<()> {
         let Self { device, models, rows, step, information_limit, times } = self;
         let draw = Draw { seed: 1, purpose: Purpose::Models, step: *step };
-        times[0].push(seconds(|| {
-            rows.draw(device, models, draw);
-            Ok(())
-        })?);
+        times[0].push(seconds(|| rows.draw(device, models, draw))?);
         rows.score(|row, word| {
             let noise = Stream::new(1, Purpose::Reference, *step, row as u64).normal();
             NOISE * noise - smooth(word)
         });
         times[1].push(seconds(|| {
-            models.update(device, &rows.batch(1.0, *information_limit));
+            models.update(device, &rows.batch(1.0, *information_limit))?;
             Ok(())
         })?);
         *step += 1;

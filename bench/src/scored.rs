@@ -1,20 +1,20 @@
 //! A batch of drawn models and their scores.
 
+use std::sync::Arc;
+
+use anyhow::Result;
 use vti::device::Cpu;
 use vti::models::{Draw, ModelDistribution, ScoredBatch};
-use vti::problem::{FromFn, from_fn};
+use vti::problem::{Problem, from_fn};
 use vti::space::ModelSpace;
 use vti::train::TrainSettings;
 
 /// A distribution over models on the device of all benchmarks.
-pub(crate) type Models<'a> = Box<dyn ModelDistribution<Cpu<f32>> + 'a>;
+pub(crate) type Models = Box<dyn ModelDistribution<Cpu<f32>>>;
 
-/// A space of models with a uniform prior, and densities that nobody asks for.
-pub(crate) type Bare<S> = FromFn<S, fn(&[u16], &[f64], &mut [f64]) -> f64>;
-
-/// The problem that has nothing but a space.
-pub(crate) fn bare<S: ModelSpace>(space: S) -> Bare<S> {
-    from_fn(space, |_, _, _| 0.0)
+/// The problem that has nothing but a space: a uniform prior, and densities that nobody asks for.
+pub(crate) fn bare(space: impl ModelSpace + 'static) -> Arc<dyn Problem> {
+    Arc::new(from_fn(space, |_, _, _| 0.0))
 }
 
 /// Words with their log probabilities and scores, under a uniform prior.
@@ -42,8 +42,8 @@ impl Scored {
     }
 
     /// Draws all words.
-    pub(crate) fn draw(&mut self, device: &Cpu<f32>, models: &mut Models<'_>, draw: Draw) {
-        models.sample(device, draw, &mut self.words, &mut self.log_q);
+    pub(crate) fn draw(&mut self, device: &Cpu<f32>, models: &Models, draw: Draw) -> Result<()> {
+        Ok(models.sample(device, draw, &mut self.words, &mut self.log_q)?)
     }
 
     /// Sets `log h` of every row, given its number and its word.

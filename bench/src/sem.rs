@@ -1,9 +1,9 @@
 //! Likelihoods of non-linear structural equations: values and gradients of a batch of draws against PyTorch.
 
 use anyhow::Result;
-use vti::device::{Cpu, Device};
 use vti::problem::dag::{MlpLikelihood, Scratch};
 use vti::random::{Purpose, Stream};
+use vti::workers::Workers;
 
 use crate::Options;
 use crate::peer::{Peer, pause};
@@ -58,9 +58,9 @@ impl Draws {
     }
 
     /// Values and gradients of all draws.
-    fn evaluate(&mut self, device: &Cpu<f32>) {
+    fn evaluate(&mut self, workers: &Workers) {
         let Self { likelihood, parents, theta, tasks } = self;
-        device.for_each_lane(tasks, |chunk, Task { scratch, values, gradients }| {
+        workers.for_each(tasks, |chunk, Task { scratch, values, gradients }| {
             for (offset, (value, gradient)) in values.iter_mut().zip(gradients).enumerate() {
                 let draw = chunk * TOGETHER + offset;
                 *value = 0.0;
@@ -100,9 +100,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         format!("Peer: PyTorch {}, the fastest of three ways to write it and three sizes of its chunks.", peer.version)
     }));
     let mut report = Report::new("sem", options, notes);
-    let device = Cpu::new(options.threads)?;
+    let workers = Workers::new(options.threads)?;
     let mut draws = Draws::new();
-    draws.evaluate(&device);
+    draws.evaluate(&workers);
     if let Some(peer) = &mut peer {
         peer.prepare("sem")?;
         pause();
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for _ in 0..if options.quick { 3 } else { 9 } {
         for _ in 0..5 {
             ours.push(seconds(|| {
-                draws.evaluate(&device);
+                draws.evaluate(&workers);
                 Ok(())
             })?);
         }

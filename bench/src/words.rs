@@ -25,9 +25,9 @@ impl Words {
         let arities = [2; 54];
         let net = WordNet::new(&arities, &WordNetSettings { hidden: 128, blocks: 6, ..WordNetSettings::default() })?;
         let device = Cpu::new(threads)?;
-        let mut parameters = device.buffer(net.parameter_count());
-        device.write(&net.initial_parameters(1), &mut parameters);
-        let mut work = net.workspace(&device, ROWS, WordPasses::Evaluation);
+        let mut parameters = device.buffer(net.parameter_count())?;
+        device.write(&net.initial_parameters(1), &mut parameters)?;
+        let mut work = net.workspace(&device, ROWS, WordPasses::Evaluation)?;
         let mut stream = Stream::new(1, Purpose::Models, 0, 0);
         let uniforms: Vec<f32> = (0..ROWS * arities.len()).map(|_| stream.uniform() as f32).collect();
         work.write_uniforms(&device, &uniforms)?;

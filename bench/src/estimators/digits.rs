@@ -3,9 +3,8 @@
 use anyhow::Result;
 use vti::device::Cpu;
 use vti::models::{AutoregressiveSettings, DigitInput, Draw, ModelsSettings, WordNetSettings};
-use vti::problem::Problem;
 use vti::random::{Purpose, Stream};
-use vti::space::{Dags, ModelSpace};
+use vti::space::Dags;
 
 use super::Bench;
 use super::learn::Task;
@@ -99,13 +98,13 @@ impl Target {
 }
 
 /// KL(q ‖ target) after learning, from fresh draws.
-fn divergence(task: &Task<'_, Dags>, target: &Target, input: DigitInput, device: &Cpu<f32>, seed: u64) -> Result<f64> {
+fn divergence(task: &Task<'_>, target: &Target, input: DigitInput, device: &Cpu<f32>, seed: u64) -> Result<f64> {
     const DRAWS: usize = 20_000;
     let network = WordNetSettings { digits: input, ..WordNetSettings::default() };
     let settings = ModelsSettings::Autoregressive(AutoregressiveSettings { network, ..Default::default() });
-    let mut models = task.learn(device, &settings, seed)?;
+    let models = task.learn(device, &settings, seed)?;
     let mut draws = Scored::new(task.models.space(), DRAWS);
-    draws.draw(device, &mut models, Draw { seed, purpose: Purpose::Evaluation, step: 0 });
+    draws.draw(device, &models, Draw { seed, purpose: Purpose::Evaluation, step: 0 })?;
     draws.score(|_, word| -target.log_density(word));
     // The loss has −log p(m) = ln |M| in it, which this target does not.
     Ok(draws.mean_loss() - task.models.space().log_count() + target.log_total())
@@ -113,9 +112,10 @@ fn divergence(task: &Task<'_, Dags>, target: &Target, input: DigitInput, device:
 
 /// Runs this part.
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
-    let models = bare(Dags::new(NODES, 1)?);
+    let space = Dags::new(NODES, 1)?;
+    let models = bare(space.clone());
     let (rows, steps) = bench.of((256, 250), (512, 800));
-    for target in [Target::smooth(), Target::graphs(models.space())] {
+    for target in [Target::smooth(), Target::graphs(&space)] {
         let log_target = |word: &[u16]| target.log_density(word);
         let task = Task { models: &models, log_target: &log_target, noise: 0.0, rows, steps };
         let (one_hot, its_seeds) =

@@ -20,7 +20,7 @@ pub(crate) const ROWS: usize = 512;
 /// Both halves of a family for one problem.
 pub(crate) struct Fit<'a> {
     pub(crate) problem: &'a Gaussians,
-    pub(crate) models: Models<'a>,
+    pub(crate) models: Models,
     pub(crate) rows: Scored,
     device: &'a Cpu<f32>,
     flow: Flow,
@@ -57,8 +57,8 @@ impl<'a> Fit<'a> {
         let shape = FlowShape { max_dim, context: ContextShape::Symbols(problem.catalogue.len()) };
         let flow = Flow::new(flow, shape)?;
         let count = flow.parameter_count();
-        let mut parameters = device.buffer(count);
-        device.write(&flow.initial_parameters(1), &mut parameters);
+        let mut parameters = device.buffer(count)?;
+        device.write(&flow.initial_parameters(1), &mut parameters)?;
         let numbers = vec![0.0; ROWS * max_dim];
         Ok(Self {
             problem,
@@ -66,9 +66,9 @@ impl<'a> Fit<'a> {
             rows: Scored::new(space, ROWS),
             device,
             parameters,
-            gradient: device.buffer(count),
+            gradient: device.buffer(count)?,
             optimiser: Optimiser::new(device, count, &TrainSettings::default().optimiser)?,
-            work: flow.workspace(device, ROWS, Passes::TrainingWithScores),
+            work: flow.workspace(device, ROWS, Passes::TrainingWithScores)?,
             batch: Batch::with_capacity(ROWS, shape),
             numbers: vec![0; ROWS],
             z: numbers.clone(),
@@ -92,11 +92,11 @@ impl<'a> Fit<'a> {
             // The path derivative is for flows that already are near.
             self.find_gradient(2 * self.step > self.steps)?;
             let rate = settings.schedule.rate(self.step, self.steps);
-            self.optimiser.update(self.device, rate, &self.gradient, &mut self.parameters);
+            self.optimiser.update(self.device, rate, &self.gradient, &mut self.parameters)?;
             let limit = settings.information.limit(self.step, self.steps, log_count, 5 * self.step < self.steps);
             let batch = self.rows.batch(pace(self.step, self.steps), limit);
             watch(&batch);
-            self.models.update(self.device, &batch);
+            self.models.update(self.device, &batch)?;
             self.step += 1;
         }
         Ok(())
@@ -110,7 +110,7 @@ impl<'a> Fit<'a> {
     /// Draws a batch from both halves and scores it.
     fn draw(&mut self, purposes: [Purpose; 2], step: u64) -> Result<()> {
         let [models, reference] = purposes.map(|purpose| Draw { seed: 1, purpose, step });
-        self.rows.draw(self.device, &mut self.models, models);
+        self.rows.draw(self.device, &self.models, models)?;
         self.plan()?;
         let stride = self.problem.space().max_dim();
         for (row, z) in self.z.chunks_exact_mut(stride).enumerate() {
@@ -168,7 +168,7 @@ impl<'a> Fit<'a> {
         let mut gradients = [false, true].map(|_| vec![0.0; self.flow.parameter_count()]);
         for (by_path, to) in [false, true].into_iter().zip(&mut gradients) {
             self.find_gradient(by_path)?;
-            self.device.read(&self.gradient, to);
+            self.device.read(&self.gradient, to)?;
             self.flow.forward(self.device, &self.parameters, &mut self.work)?;
         }
         Ok(gradients)

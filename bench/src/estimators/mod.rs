@@ -1,6 +1,6 @@
 //! Estimators: measured variances of gradients, and losses after equal effort, behind the defaults.
 
-mod baselines;
+mod control_variates;
 mod digits;
 mod fit;
 mod learn;
@@ -52,8 +52,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let device = Cpu::new(options.threads)?;
     let mut bench = Bench { device: &device, quick: options.quick, report: &mut report };
     type Part = fn(&mut Bench<'_>) -> Result<()>;
-    let parts: [(&str, Part); 4] =
-        [("baseline", baselines::run), ("path", paths::run), ("digits", digits::run), ("optimiser", optimisers::run)];
+    let parts: [(&str, Part); 4] = [
+        ("baseline", control_variates::run),
+        ("path", paths::run),
+        ("digits", digits::run),
+        ("optimiser", optimisers::run),
+    ];
     for (_, part) in parts.into_iter().filter(|(name, _)| options.wants(name)) {
         part(&mut bench)?;
     }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use vti::device::Cpu;
 use vti::models::{CategoricalSettings, LearningSettings, ModelsSettings};
 use vti::optimise::{OptimiserSettings, SgdSettings};
-use vti::space::{ModelSpace, Subsets};
+use vti::space::ModelSpace;
 
 use super::Bench;
 use super::learn::Task;
@@ -20,19 +20,19 @@ const SEEDS: u64 = 3;
 /// KL(q ‖ posterior) after learning, over all models.
 fn divergence(
     problem: &Gaussians,
-    task: &Task<'_, Subsets>,
+    task: &Task<'_>,
     learning: LearningSettings,
     device: &Cpu<f32>,
     seed: u64,
 ) -> Result<f64> {
     let settings = ModelsSettings::Categorical(CategoricalSettings { learning });
-    let mut models = task.learn(device, &settings, seed)?;
+    let models = task.learn(device, &settings, seed)?;
     let (mut word, mut log_q) = (vec![0; problem.space().things()], [0.0]);
     let log_total = problem.log_total_evidence() + problem.space().log_count();
     let mut divergence = 0.0;
     for index in 0..problem.catalogue.len() {
         problem.catalogue.word(index, &mut word)?;
-        models.log_prob(device, &word, &mut log_q);
+        models.log_prob(device, &word, &mut log_q)?;
         divergence += log_q[0].exp() * (log_q[0] - problem.log_evidence(index) + log_total);
     }
     Ok(divergence)
@@ -41,7 +41,7 @@ fn divergence(
 /// The mean divergence over seeds at each rate.
 fn at_rates(
     problem: &Gaussians,
-    task: &Task<'_, Subsets>,
+    task: &Task<'_>,
     device: &Cpu<f32>,
     learning: impl Fn(f64) -> LearningSettings,
     rates: &[f64],

@@ -1,13 +1,14 @@
 //! A union of Gaussians with known evidences.
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use vti::problem::Problem;
 use vti::random::{Purpose, Stream};
 use vti::space::{Catalogue, ModelSpace, Subsets};
 
-use crate::scored::{Bare, bare};
+use crate::scored::bare;
 
 /// What all evidences have in common, in nats: data give likelihoods far from 1.
 const LEVEL: f64 = -50.0;
@@ -16,7 +17,9 @@ const LEVEL: f64 = -50.0;
 /// density is normalised whatever the bend, and the evidences are what they are set to.
 pub(crate) struct Gaussians {
     pub(crate) name: String,
-    pub(crate) models: Bare<Subsets>,
+    /// Its models alone, as a problem of their own.
+    pub(crate) models: Arc<dyn Problem>,
+    space: Subsets,
     pub(crate) catalogue: Catalogue,
     /// Active coordinates of every model.
     pub(crate) active: Vec<Vec<u32>>,
@@ -49,7 +52,8 @@ impl Gaussians {
         Ok(Self {
             name,
             log_evidence: (0..catalogue.len()).map(evidence).collect(),
-            models: bare(space),
+            models: bare(space.clone()),
+            space,
             catalogue,
             active,
             bend,
@@ -58,7 +62,7 @@ impl Gaussians {
 
     /// The models.
     pub(crate) fn space(&self) -> &Subsets {
-        self.models.space()
+        &self.space
     }
 
     /// The number of a word.

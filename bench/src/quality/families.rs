@@ -1,5 +1,6 @@
 //! Both families over graphs: a flow for each node, told its parents, against the paper's one flow over all coordinates.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -26,7 +27,7 @@ const DRAWS: usize = 4096;
 
 /// What the case is.
 pub(super) fn note() -> String {
-    let TrainSettings { steps, batch, .. } = TrainSettings::factored();
+    let TrainSettings { steps, batch, .. } = TrainSettings::blockwise();
     format!(
         "Graphs, {CASE}: {NODES} nodes, 10 hidden units, 1,024 rows, {SETS} data sets. Ours: a flow for each node, and scores of \
          sets of parents, {steps} steps of {batch} draws. Peer: the paper's family, Affine(5,5) of 128 units over all coordinates \
@@ -55,7 +56,7 @@ pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> 
     for seed in 1..=sets {
         let made = simulate(&SimulationSettings { nodes: NODES, seed, ..SimulationSettings::default() })?;
         let dag = dag(&made, Sem::default(), GraphPrior::Orders)?;
-        let train = TrainSettings { seed, ..TrainSettings::factored() };
+        let train = TrainSettings { seed, ..TrainSettings::blockwise() };
         // What is not a size is each family's own.
         let plain = TrainSettings { seed, steps: train.steps, batch: train.batch, ..TrainSettings::default() };
         let longer = TrainSettings { steps: PATIENCE * plain.steps, ..plain.clone() };
@@ -87,13 +88,13 @@ pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> 
 
 fn fit(
     device: &Cpu<f32>,
-    dag: &Dag,
+    dag: &Arc<Dag>,
     made: &Simulated,
     family: &FamilySettings,
     train: &TrainSettings,
 ) -> Result<Fitted> {
     let start = Instant::now();
-    let mut fit = Trainer::new(dag, device, family, train)?.run(&mut Silent)?;
+    let fit = Trainer::new(dag.clone(), device.clone(), family, train)?.run(&mut Silent)?;
     let seconds = start.elapsed().as_secs_f64();
     let bound = fit.posterior.elbo(DRAWS)?.value;
     let drawn = fit.posterior.draw(DRAWS, 0)?;

@@ -1,6 +1,7 @@
 //! Causal graphs: against exact answers, against DAGMA and DiBS+, and over 20 nodes.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -70,16 +71,16 @@ pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> 
 }
 
 /// A fit with default settings, checked.
-fn fit(device: &Cpu<f32>, dag: &Dag, train: &TrainSettings) -> Result<(Check, f64)> {
+fn fit(device: &Cpu<f32>, dag: &Arc<Dag>, train: &TrainSettings) -> Result<(Check, f64)> {
     let start = Instant::now();
-    let mut fit = Trainer::new(dag, device, &FamilySettings::default(), train)?.run(&mut Silent)?;
-    let check = check(&mut fit.posterior, &CheckSettings::default())?;
+    let fit = Trainer::new(dag.clone(), device.clone(), &FamilySettings::default(), train)?.run(&mut Silent)?;
+    let check = check(&fit.posterior, &CheckSettings::default())?;
     Ok((check, start.elapsed().as_secs_f64()))
 }
 
-pub(super) fn dag(made: &Simulated, sem: Sem, prior: GraphPrior) -> Result<Dag> {
+pub(super) fn dag(made: &Simulated, sem: Sem, prior: GraphPrior) -> Result<Arc<Dag>> {
     let noise = Noise::Known { sigma: 1.0 };
-    Ok(Dag::new(made.table.clone(), DagSettings { sem, noise, prior, ..DagSettings::default() })?)
+    Ok(Arc::new(Dag::new(made.table.clone(), DagSettings { sem, noise, prior, ..DagSettings::default() })?))
 }
 
 /// Linear equations with known noise: every graph's evidence is known.
@@ -92,13 +93,12 @@ fn exact(report: &mut Report, device: &Cpu<f32>, case: &str, nodes: usize, prior
         let dag = dag(&made, sem, prior)?;
         let evidence = LinearEvidence::new(&made.table, 1.0, 1.0)?;
         let exact = enumerate(dag.prior(), |node, parents| evidence.log_evidence(node, parents))?.edges;
-        let (check, time) = fit(device, &dag, &TrainSettings { seed, ..TrainSettings::factored() })?;
-        let factors = check.factors.context("nodes are weighed one by one")?;
-        let worst = |found: &mut dyn Iterator<Item = f64>| {
-            exact.iter().zip(found).map(|(exact, found)| (exact - found).abs()).fold(0.0, f64::max)
-        };
-        q.push(worst(&mut factors.edges_q.iter().copied()));
-        corrected.push(worst(&mut factors.edges.iter().map(|edge| edge.value)));
+        let (check, time) = fit(device, &dag, &TrainSettings { seed, ..TrainSettings::blockwise() })?;
+        let worst =
+            |found: &[f64]| exact.iter().zip(found).map(|(exact, found)| (exact - found).abs()).fold(0.0, f64::max);
+        let [edges_q, edges] = edges(&dag, &check)?;
+        q.push(worst(&edges_q));
+        corrected.push(worst(&edges));
         seconds.push(time);
     }
     report.push(Figures(q).line(case, "error of edge probabilities, q", "", "≤ 0.03"))?;
@@ -160,7 +160,7 @@ fn against_peers(report: &mut Report, device: &Cpu<f32>, options: &Options) -> R
         .collect::<Result<_, _>>()?;
     for (made, seed) in made.iter().zip(1..) {
         let dag = dag(made, Sem::default(), GraphPrior::Orders)?;
-        let (check, seconds) = fit(device, &dag, &TrainSettings { seed, ..TrainSettings::factored() })?;
+        let (check, seconds) = fit(device, &dag, &TrainSettings { seed, ..TrainSettings::blockwise() })?;
         let [by_q, by_evidence] = scores(&dag, &made.truth, &check)?;
         q.add(vec![by_q], seconds);
         corrected.add(vec![by_evidence], seconds);
@@ -188,15 +188,21 @@ fn against_peers(report: &mut Report, device: &Cpu<f32>, options: &Options) -> R
     Ok(())
 }
 
+/// Probabilities of edges under q, and corrected, n × n row by row.
+fn edges(dag: &Dag, check: &Check) -> Result<[Vec<f64>; 2]> {
+    let blocks = check.blocks.as_ref().context("nodes are weighed one by one")?;
+    let corrected: Vec<f64> = blocks.features.iter().map(|edge| edge.value).collect();
+    Ok([dag.edge_matrix(&blocks.features_q), dag.edge_matrix(&corrected)])
+}
+
 /// What q says, and what the evidences of nodes make of it.
 fn scores(dag: &Dag, truth: &Graph, check: &Check) -> Result<[Scores; 2]> {
-    let factors = check.factors.as_ref().context("nodes are weighed one by one")?;
+    let [edges_q, edges] = edges(dag, check)?;
     let corrected = check.corrected_words();
     let corrected = corrected.iter().map(|(word, weight)| (&word[..], *weight));
     let learned = check.q_weights.iter().enumerate().map(|(row, &weight)| (check.draws.word(row), weight));
-    let edges: Vec<f64> = factors.edges.iter().map(|edge| edge.value).collect();
     Ok([
-        Scores::of_posterior(truth, &factors.edges_q, &dag.graphs(learned))?,
+        Scores::of_posterior(truth, &edges_q, &dag.graphs(learned))?,
         Scores::of_posterior(truth, &edges, &dag.graphs(corrected))?,
     ])
 }
@@ -224,7 +230,7 @@ fn large(report: &mut Report, device: &Cpu<f32>, case: &str, sem: Sem, quick: bo
     let settings = SimulationSettings { nodes: 20, rows, sem, edge_probability: 0.2, ..SimulationSettings::default() };
     let made = simulate(&settings)?;
     let dag = dag(&made, sem, GraphPrior::Orders)?;
-    let mut train = TrainSettings::factored();
+    let mut train = TrainSettings::blockwise();
     if quick {
         train.steps /= 10;
     }

@@ -1,10 +1,11 @@
 //! Variable selection on real and simulated data.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use vti::check::{CheckSettings, check};
-use vti::device::Cpu;
+use vti::device::{Cpu, Device};
 use vti::family::{FamilySettings, FlowKind};
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
 use vti::problem::selection::{
@@ -59,8 +60,8 @@ pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> 
 
 /// A table whose evidences are known in closed form, with the g-prior.
 fn conjugate(report: &mut Report, device: &Cpu<f32>, case: &str, table: &RegressionData, seeds: u64) -> Result<()> {
-    let selection = Selection::new(table, Standardise::Full, &SelectionSettings::default())?;
-    let exact = enumerate(&selection, device, &EnumerationLimits::default())?.inclusion;
+    let selection = Arc::new(Selection::new(table, Standardise::Full, &SelectionSettings::default())?);
+    let exact = enumerate(&selection, device.workers(), &EnumerationLimits::default())?.inclusion;
     let (mut q, mut corrected, mut khat, mut seconds) = (vec![], vec![], vec![], vec![]);
     for seed in 1..=seeds {
         let settings = TrainSettings { seed, ..TrainSettings::default() };
@@ -97,11 +98,11 @@ impl Answer {
     }
 }
 
-fn answer(selection: &Selection, device: &Cpu<f32>, settings: &TrainSettings) -> Result<Answer> {
+fn answer(selection: &Arc<Selection>, device: &Cpu<f32>, settings: &TrainSettings) -> Result<Answer> {
     let start = Instant::now();
-    let trainer = Trainer::new(selection, device, &FamilySettings::default(), settings)?;
-    let mut fit = trainer.run(&mut Silent)?;
-    let check = check(&mut fit.posterior, &CheckSettings::default())?;
+    let trainer = Trainer::new(selection.clone(), device.clone(), &FamilySettings::default(), settings)?;
+    let fit = trainer.run(&mut Silent)?;
+    let check = check(&fit.posterior, &CheckSettings::default())?;
     let seconds = start.elapsed().as_secs_f64();
     let models = &check.correction.models;
     Ok(Answer {
@@ -125,7 +126,7 @@ fn robust(report: &mut Report, device: &Cpu<f32>, case: &str, time_limit: Option
         model_prior: ModelPrior::Uniform {},
     };
     let table = table(include_str!("../../../data/robust_high_8.csv"), "y")?;
-    let selection = Selection::new(&table, Standardise::Raw, &settings)?;
+    let selection = Arc::new(Selection::new(&table, Standardise::Raw, &settings)?);
     let exact = reference(&selection, device)?;
     let (mut kl, mut q, mut corrected, mut khat, mut seconds, mut steps) =
         (vec![], vec![], vec![], vec![], vec![], vec![]);
@@ -169,7 +170,7 @@ fn reference(selection: &Selection, device: &Cpu<f32>) -> Result<Vec<(Vec<u16>, 
         pseudo: Pseudo::of_selection(selection),
         ..RjmcmcSettings::default()
     };
-    let chains = rjmcmc(selection, device, &settings, &mut |_| std::ops::ControlFlow::Continue(()))?;
+    let chains = rjmcmc(selection, device.workers(), &settings, &mut |_| std::ops::ControlFlow::Continue(()))?;
     if chains.rhat > 1.01 {
         bail!("the reference chains did not mix: {}", chains.verdict.text);
     }
@@ -179,7 +180,7 @@ fn reference(selection: &Selection, device: &Cpu<f32>) -> Result<Vec<(Vec<u16>, 
 /// 200 covariates, ten of them relevant.
 fn scale(report: &mut Report, device: &Cpu<f32>, quick: bool) -> Result<()> {
     let simulated = correlated(&CorrelatedSettings::default())?;
-    let selection = Selection::new(&simulated.table, Standardise::Full, &SelectionSettings::default())?;
+    let selection = Arc::new(Selection::new(&simulated.table, Standardise::Full, &SelectionSettings::default())?);
     let mut settings = TrainSettings::default();
     if quick {
         settings.steps /= 10;
@@ -219,10 +220,10 @@ fn growth(report: &mut Report, device: &Cpu<f32>) -> Result<()> {
         last.always = false;
         terms.push(last);
         let table = RegressionData { terms, ..simulated.table.clone() };
-        let selection = Selection::new(&table, Standardise::Full, &SelectionSettings::default())?;
+        let selection = Arc::new(Selection::new(&table, Standardise::Full, &SelectionSettings::default())?);
         let hidden = 128;
         let family = FamilySettings { flow: FlowKind::Affine { layers: 4, blocks: 2, hidden }, ..Default::default() };
-        let mut trainer = Trainer::new(&selection, device, &family, &TrainSettings::default())?;
+        let mut trainer = Trainer::new(selection, device.clone(), &family, &TrainSettings::default())?;
         trainer.step()?;
         let start = Instant::now();
         const STEPS: u32 = 20;

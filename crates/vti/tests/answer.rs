@@ -106,7 +106,7 @@ fn models_without_parts_or_parameters_have_an_answer_too() {
     let device = Cpu::new(1).unwrap();
     let (posterior, run) = learn(problem.clone(), &device, TrainSettings { steps: 300, ..TrainSettings::default() });
     let check = check(&posterior, &quick()).unwrap();
-    let found = Findings::new(&posterior, &Subject::of(&problem), &Sources::from(&check), run.clone()).unwrap();
+    let found = Findings::new(&posterior, &Subject::of(&*problem), &Sources::from(&check), run.clone()).unwrap();
     survives(&found.answer);
     assert!(found.answer.found.inclusion().is_empty() && found.answer.found.coefficients().is_empty());
     let first = &found.answer.models[0];

@@ -377,3 +377,6 @@ impl<T: Real> Vector<T> for Quad<T> {
         Self(std::array::from_fn(|i| if gate.0[i] > T::ZERO { self.0[i] } else { T::ZERO }))
     }
 }
+
+#[cfg(test)]
+mod tests;

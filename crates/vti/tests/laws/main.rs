@@ -7,6 +7,7 @@ mod cases;
 mod cosmic;
 mod gradients;
 mod number;
+mod operations;
 mod plain;
 mod robustness;
 mod second_device;

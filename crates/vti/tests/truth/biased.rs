@@ -37,7 +37,7 @@ fn a_mean_field_flow_is_biased_as_predicted_and_the_alarm_goes_off() {
     let device = Cpu::<f32>::new(2).unwrap();
     let biased = normalise(&[0.5 * (1.0 - CORRELATION * CORRELATION).ln(), 0.0]);
     let catalogue = Catalogue::new(problem.space(), 10).unwrap();
-    for (name, models) in distributions() {
+    for (name, models) in distributions(&*problem) {
         let family =
             FamilySettings { models, flow: FlowKind::Diagonal { hidden: vec![] }, ..FamilySettings::default() };
         let posterior = train(&problem, &device, &family, 3000, 256);

@@ -6,11 +6,12 @@ use vti::check::{RefineSettings, VerdictKind, refine};
 use vti::device::Cpu;
 use vti::family::{ContextSettings, FamilySettings};
 use vti::models::{AutoregressiveSettings, ModelsSettings};
-use vti::problem::{self, Constraint, Constraints, Problem};
+use vti::problem::dag::Rules;
+use vti::problem::{self, Constraint, Constraints, DensityError, Problem};
 use vti::space::{Catalogue, Dags, Model, ModelSpace, Subsets};
 use vti::train::{Silent, TemperSettings, TrainSettings, Trainer};
 
-use crate::problems::{Gaussians, normalise};
+use crate::problems::{GaussianGraphs, Gaussians, Known, normalise};
 use crate::{affine, assert_corrected, check_with, distance, distributions, train};
 
 /// A gamma variable, a beta variable on (−1, 3) and a Dirichlet vector of three parts, each of them optional.
@@ -95,12 +96,10 @@ fn evidences_of_constrained_parameters_are_those_of_gamma_beta_and_dirichlet() {
     assert_eq!(posterior.log_q(&[outside]).unwrap(), [f64::NEG_INFINITY]);
 }
 
-#[test]
-fn forbidden_models_have_probability_zero_under_every_distribution() {
-    let space = Subsets::new(5).unwrap().with_sizes(1..=2).unwrap();
-    let problem = Arc::new(Gaussians::new(space, 0.5, 1.0, 4));
-    let device = Cpu::<f32>::new(2).unwrap();
-    for (name, models) in distributions() {
+/// Trains every distribution on a problem that forbids some words.
+fn forbidden_models_have_probability_zero(problem: impl Known + 'static) {
+    let (problem, device) = (Arc::new(problem), Cpu::<f32>::new(2).unwrap());
+    for (name, models) in distributions(&*problem) {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
         let posterior = train(&problem, &device, &family, 400, 256);
         let off = distance(&posterior, problem.catalogue(), &problem.probabilities());
@@ -108,6 +107,16 @@ fn forbidden_models_have_probability_zero_under_every_distribution() {
         let draws = posterior.draw(5000, 0).unwrap();
         assert!((0..5000).all(|row| problem.space().is_allowed(draws.word(row))), "{name}");
     }
+}
+
+#[test]
+fn forbidden_models_have_probability_zero_under_every_distribution() {
+    let sizes = Subsets::new(5).unwrap().with_sizes(1..=2).unwrap();
+    forbidden_models_have_probability_zero(Gaussians::new(sizes, 0.5, 1.0, 4));
+    // 2 → 0 is required, 1 → 2 and 0 → 1 are forbidden.
+    let rules =
+        Rules { required: vec![[2, 0]], forbidden: vec![[0, 1], [1, 2]], max_parents: Some(2), ..Rules::default() };
+    forbidden_models_have_probability_zero(GaussianGraphs::new(3, rules, 0.5, 4, |_, _| 0.0));
 }
 
 #[test]
@@ -162,7 +171,7 @@ fn words_that_mean_one_graph_are_counted_together() {
     truth.values_mut().for_each(|value| *value /= total);
     assert_eq!(truth.len(), 25);
     let device = Cpu::<f32>::new(2).unwrap();
-    for (name, models) in distributions() {
+    for (name, models) in distributions(&*problem) {
         let context = ContextSettings::Features;
         let family = FamilySettings { models, flow: affine(), context, ..FamilySettings::default() };
         let posterior = train(&problem, &device, &family, 800, 512);
@@ -188,46 +197,74 @@ fn words_that_mean_one_graph_are_counted_together() {
     }
 }
 
-#[test]
-fn priors_of_models_count_and_models_of_prior_zero_are_never_drawn() {
-    let space = Subsets::new(3).unwrap();
-    let log_prior = |model: &[u16]| match model {
-        [1, 1, _] => f64::NEG_INFINITY,
-        _ => (if model[2] == 1 { 0.7f64 } else { 0.3 } / 3.0).ln(),
-    };
-    let problem = problem::from_fn(space, |model, theta, gradient| {
+/// Standard normal parameters, the first of which multiplies the evidence; two of them never come together.
+struct Preferred {
+    space: Subsets,
+    catalogue: Catalogue,
+}
+
+impl Known for Preferred {
+    fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    fn log_evidence(&self, model: &[u16]) -> f64 {
+        0.9 * f64::from(model[0])
+    }
+}
+
+impl Problem for Preferred {
+    fn space(&self) -> &dyn ModelSpace {
+        &self.space
+    }
+
+    fn log_density(&self, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
         gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
         let log_tau = std::f64::consts::TAU.ln();
-        0.9 * f64::from(model[0]) - theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>()
-    })
-    .with_log_prior(log_prior);
-    let problem = Arc::new(problem);
-    let catalogue = Catalogue::new(problem.space(), 8).unwrap();
-    let logs: Vec<f64> = (0..8)
-        .map(|m| {
-            let word = catalogue.model(m).unwrap();
-            log_prior(&word) + 0.9 * f64::from(word[0])
-        })
-        .collect();
-    let probabilities = normalise(&logs);
-    let log_evidence = logs.iter().map(|log| log.exp()).sum::<f64>().ln();
-    let device = Cpu::<f32>::new(2).unwrap();
-    for (name, models) in distributions().into_iter().filter(|(name, _)| *name != "autoregressive") {
+        Ok(self.log_evidence(model) - theta.iter().map(|t| 0.5 * t * t + 0.5 * log_tau).sum::<f64>())
+    }
+
+    fn log_prior(&self, model: &[u16]) -> f64 {
+        match model {
+            [1, 1, _] => f64::NEG_INFINITY,
+            _ => (if model[2] == 1 { 0.7f64 } else { 0.3 } / 3.0).ln(),
+        }
+    }
+}
+
+/// Trains every distribution on a problem whose prior leaves some words out, but for those that learn what is forbidden from
+/// the space alone.
+fn priors_count(problem: impl Known + 'static) {
+    let (problem, device) = (Arc::new(problem), Cpu::<f32>::new(2).unwrap());
+    let (probabilities, log_evidence) = (problem.probabilities(), problem.log_total_evidence());
+    for (name, models) in distributions(&*problem).into_iter().filter(|(name, _)| *name != "autoregressive") {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
         let posterior = train(&problem, &device, &family, 500, 256);
-        let off = distance(&posterior, &catalogue, &probabilities);
+        let off = distance(&posterior, problem.catalogue(), &probabilities);
         assert!(off < 0.02, "{name}: q(m) is off by {off}");
         let draws = posterior.draw(5000, 0).unwrap();
-        assert!((0..5000).all(|row| draws.word(row)[..2] != [1, 1]), "{name}");
+        assert!((0..5000).all(|row| problem.log_prior(draws.word(row)) > f64::NEG_INFINITY), "{name}");
         let check = check_with(&posterior, 10_000);
-        assert_corrected(name, &check, &catalogue, &probabilities, 6);
+        assert_corrected(name, &check, problem.catalogue(), &probabilities, 6);
         assert!((check.log_evidence.value - log_evidence).abs() < 3.0 * check.log_evidence.se + 1e-3, "{name}");
         for model in check.correction.models.iter().take(6) {
-            let found = model.log_evidence.unwrap();
-            let truth = 0.9 * f64::from(model.model[0]);
+            let (found, truth) = (model.log_evidence.unwrap(), problem.log_evidence(&model.model));
             assert!((found.value - truth).abs() < 3.5 * found.se + 1e-3, "{name}: {}: {found:?}", model.label);
         }
     }
+}
+
+#[test]
+fn priors_of_models_count_and_models_of_prior_zero_are_never_drawn() {
+    let space = Subsets::new(3).unwrap();
+    priors_count(Preferred { catalogue: Catalogue::new(&space, 8).unwrap(), space });
+    // Node 0 has no two parents, and each parent of node 2 costs something.
+    let log_prior = |node: usize, parents: u64| match (node, parents.count_ones()) {
+        (0, 2) => f64::NEG_INFINITY,
+        (2, count) => -0.7 * f64::from(count),
+        _ => 0.0,
+    };
+    priors_count(GaussianGraphs::new(3, Rules::default(), 0.5, 6, log_prior));
 }
 
 #[test]
@@ -288,7 +325,7 @@ fn a_space_that_does_not_count_its_words_needs_a_prior_and_then_works() {
         vti::family::Family::new(silent, device.clone(), &FamilySettings::default(), 8, 1).unwrap_err().to_string();
     assert!(error.contains("log_count"), "{error}");
     let problem = Arc::new(problem().with_log_prior(|_| -4f64.ln()));
-    for (name, models) in distributions() {
+    for (name, models) in distributions(&*problem) {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
         let posterior = train(&problem, &device, &family, 300, 128);
         let best: f64 = posterior

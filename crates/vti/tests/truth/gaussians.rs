@@ -5,17 +5,18 @@ use std::sync::Arc;
 use vti::check::VerdictKind;
 use vti::device::Cpu;
 use vti::family::FamilySettings;
+use vti::problem::dag::Rules;
 use vti::space::{ModelSpace, OneOf, Subsets};
 
-use crate::problems::Gaussians;
+use crate::problems::{GaussianGraphs, Gaussians, Known};
 use crate::{affine, assert_corrected, check_with, distance, distributions, train};
 
 /// Trains every distribution of `which` on a problem and compares with the truth.
-fn truth<S: ModelSpace + 'static>(space: S, which: impl Fn(&str) -> bool, steps: u64, batch: usize) {
-    let problem = Arc::new(Gaussians::new(space, 0.8, 1.0, 3));
+fn truth(problem: impl Known + 'static, which: impl Fn(&str) -> bool, steps: u64, batch: usize) {
+    let problem = Arc::new(problem);
     let device = Cpu::<f32>::new(2).unwrap();
     let (probabilities, log_evidence) = (problem.probabilities(), problem.log_total_evidence());
-    for (name, models) in distributions().into_iter().filter(|(name, _)| which(name)) {
+    for (name, models) in distributions(&*problem).into_iter().filter(|(name, _)| which(name)) {
         let family = FamilySettings { models, flow: affine(), ..FamilySettings::default() };
         let posterior = train(&problem, &device, &family, steps, batch);
         let distance = distance(&posterior, problem.catalogue(), &probabilities);
@@ -34,28 +35,39 @@ fn truth<S: ModelSpace + 'static>(space: S, which: impl Fn(&str) -> bool, steps:
     }
 }
 
+fn union(space: impl ModelSpace + 'static) -> impl Known {
+    Gaussians::new(space, 0.8, 1.0, 3)
+}
+
 #[test]
 fn two_models() {
-    truth(OneOf::with_dims(&[0, 1]).unwrap(), |_| true, 300, 128);
+    truth(union(OneOf::with_dims(&[0, 1]).unwrap()), |_| true, 300, 128);
 }
 
 #[test]
 fn eight_subsets() {
-    truth(Subsets::new(3).unwrap(), |_| true, 500, 256);
+    truth(union(Subsets::new(3).unwrap()), |_| true, 500, 256);
 }
 
 #[test]
 fn sixteen_models_of_up_to_twenty_dimensions() {
     let dims = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 19, 20];
-    truth(OneOf::with_dims(&dims).unwrap(), |name| name != "Gaussian process", 800, 512);
+    truth(union(OneOf::with_dims(&dims).unwrap()), |name| name != "Gaussian process", 800, 512);
 }
 
 #[test]
 fn a_thousand_subsets() {
-    truth(Subsets::new(10).unwrap(), |name| name != "Gaussian process", 1500, 1024);
+    truth(union(Subsets::new(10).unwrap()), |name| name != "Gaussian process", 1500, 1024);
 }
 
 #[test]
 fn a_hundred_subsets_by_a_gaussian_process() {
-    truth(Subsets::with_always(7, 1).unwrap(), |name| name == "Gaussian process", 800, 512);
+    truth(union(Subsets::with_always(7, 1).unwrap()), |name| name == "Gaussian process", 800, 512);
+}
+
+#[test]
+fn graphs_of_three_nodes() {
+    let graphs = GaussianGraphs::new(3, Rules::default(), 0.8, 3, |_, _| 0.0);
+    assert!(distributions(&graphs).iter().any(|(name, _)| *name == "modular"));
+    truth(graphs, |_| true, 800, 512);
 }

@@ -16,25 +16,28 @@ use vti::check::{Check, CheckSettings, check};
 use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::models::{
-    AutoregressiveSettings, CategoricalSettings, Covariance, LearningSettings, ModelsSettings, SurrogateSettings,
-    WordNetSettings,
+    AutoregressiveSettings, CategoricalSettings, Covariance, LearningSettings, ModelsSettings, Modular,
+    ModularSettings, SurrogateSettings, WordNetSettings,
 };
 use vti::posterior::Posterior;
 use vti::problem::Problem;
 use vti::space::{Catalogue, Model};
 use vti::train::{Silent, TrainSettings, Trainer};
 
-/// Every distribution over models.
-pub(crate) fn distributions() -> Vec<(&'static str, ModelsSettings)> {
+/// Every distribution over models that a problem has what it needs for: one that is modular needs graphs and their factors.
+pub(crate) fn distributions(problem: &dyn Problem) -> Vec<(&'static str, ModelsSettings)> {
     let surrogate = |covariance| ModelsSettings::Surrogate(SurrogateSettings { covariance, ..Default::default() });
     let network = WordNetSettings { hidden: 64, ..WordNetSettings::default() };
     let learning = LearningSettings::new(0.01);
-    vec![
+    let all = [
         ("categorical", ModelsSettings::Categorical(CategoricalSettings::default())),
         ("autoregressive", ModelsSettings::Autoregressive(AutoregressiveSettings { network, learning })),
         ("diagonal surrogate", surrogate(Covariance::Diagonal)),
         ("Gaussian process", surrogate(Covariance::Full)),
-    ]
+        ("modular", ModelsSettings::Modular(ModularSettings::default())),
+    ];
+    let modular = Modular::suits(problem);
+    all.into_iter().filter(|(name, _)| modular || *name != "modular").collect()
 }
 
 /// A flow that is exact for Gaussians.
@@ -58,10 +61,18 @@ pub(crate) fn check_with(posterior: &Posterior<Cpu<f32>>, draws: usize) -> Check
     check(posterior, &CheckSettings { draws, ..CheckSettings::default() }).unwrap()
 }
 
-/// Total variation between q(m) and probabilities by number.
+/// Total variation between q(m) and probabilities by number; where several words mean one model, by that of the one that
+/// represents them.
 pub(crate) fn distance(posterior: &Posterior<Cpu<f32>>, catalogue: &Catalogue, truth: &[f64]) -> f64 {
     let found = posterior.model_probabilities(1).unwrap();
-    assert_eq!(found.len(), truth.len(), "all models are enumerated");
+    let space = posterior.problem().space();
+    let represents = |word: &&[u16]| {
+        let mut canonical = word.to_vec();
+        space.canonical(&mut canonical);
+        canonical == **word
+    };
+    let count = catalogue.words().chunks_exact(space.arities().len()).filter(represents).count();
+    assert_eq!((found.len(), truth.len()), (count, catalogue.len()), "all models are enumerated");
     assert!((found.iter().map(|model| model.probability.value).sum::<f64>() - 1.0).abs() < 1e-4);
     let off = |model: &Model, q: f64| (q - truth[catalogue.index(model).unwrap()]).abs();
     0.5 * found.iter().map(|model| off(&model.model, model.probability.value)).sum::<f64>()

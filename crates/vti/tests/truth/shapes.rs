@@ -54,7 +54,7 @@ fn a_banana_and_two_modes() {
     let (probabilities, log_evidence) = (normalise(&evidences), log_mean_exp(&evidences));
     let catalogue = Catalogue::new(problem.space(), 10).unwrap();
     let device = Cpu::<f32>::new(2).unwrap();
-    for (name, models) in distributions() {
+    for (name, models) in distributions(&*problem) {
         let flow = FlowKind::Spline { layers: 3, blocks: 1, hidden: 32 };
         let family = FamilySettings { models, flow, ..FamilySettings::default() };
         let posterior = train(&problem, &device, &family, 1200, 512);

@@ -4,8 +4,8 @@ use anyhow::Result;
 use vti::device::{Cpu, Device};
 use vti::flow::FlowSettings;
 use vti::models::{
-    AutoregressiveSettings, Baseline, CategoricalSettings, ControlVariate, ModelsSettings, WordNet, WordPasses,
-    WordWorkspace,
+    AutoregressiveSettings, CategoricalSettings, ControlVariate, ControlVariateKind, ModelsSettings, WordNet,
+    WordPasses, WordWorkspace,
 };
 use vti::space::ModelSpace;
 
@@ -15,10 +15,10 @@ use super::problem::Gaussians;
 use super::variance::Variance;
 
 /// The default first, then what it is compared with.
-const BASELINES: [(&str, Baseline); 3] = [
-    ("leave-one-out", Baseline::LeaveOneOut {}),
-    ("no baseline", Baseline::None {}),
-    ("running mean", Baseline::RunningMean { decay: 0.9 }),
+const BASELINES: [(&str, ControlVariateKind); 3] = [
+    ("leave-one-out", ControlVariateKind::LeaveOneOut {}),
+    ("no baseline", ControlVariateKind::None {}),
+    ("running mean", ControlVariateKind::RunningMean { decay: 0.9 }),
 ];
 
 const CATEGORICAL: &str = "categorical";
@@ -39,7 +39,7 @@ struct OfLogits<'a> {
 }
 
 impl<'a> OfLogits<'a> {
-    fn new(fit: &mut Fit<'a>, device: &Cpu<f32>) -> Result<Self> {
+    fn new(fit: &Fit<'a>, device: &Cpu<f32>) -> Result<Self> {
         let catalogue = &fit.problem.catalogue;
         let width = fit.problem.space().things();
         let mut words = vec![0; catalogue.len() * width];
@@ -47,7 +47,7 @@ impl<'a> OfLogits<'a> {
             catalogue.word(index, word)?;
         }
         let mut log_q = vec![0.0; catalogue.len()];
-        fit.models.log_prob(device, &words, &mut log_q);
+        fit.models.log_prob(device, &words, &mut log_q)?;
         Ok(Self { problem: fit.problem, probabilities: log_q.into_iter().map(f64::exp).collect() })
     }
 }
@@ -81,10 +81,10 @@ impl<'a> OfNet<'a> {
     fn new(fit: &Fit<'_>, device: &'a Cpu<f32>) -> Result<Self> {
         let net = WordNet::new(fit.problem.space().arities(), &AutoregressiveSettings::default().network)?;
         let count = net.parameter_count();
-        let mut parameters = device.buffer(count);
-        fit.models.state(device).take_buffer("parameters", device, &mut parameters)?;
-        let work = net.workspace(device, ROWS, WordPasses::Training);
-        Ok(Self { device, net, parameters, gradient: device.buffer(count), work })
+        let mut parameters = device.buffer(count)?;
+        fit.models.state(device)?.take_buffer("parameters", device, &mut parameters)?;
+        let work = net.workspace(device, ROWS, WordPasses::Training)?;
+        Ok(Self { device, net, parameters, gradient: device.buffer(count)?, work })
     }
 }
 
@@ -100,7 +100,7 @@ impl Gradient for OfNet<'_> {
         net.log_prob(*device, parameters, work, None)?;
         net.backward(*device, parameters, work, &weights, gradient)?;
         let mut found = vec![0.0; net.parameter_count()];
-        device.read(gradient, &mut found);
+        device.read(gradient, &mut found)?;
         Ok(found.into_iter().map(f64::from).collect())
     }
 }
@@ -159,7 +159,7 @@ fn along_training(
             }
         })?;
         let mut gradient: Box<dyn Gradient> = match kind {
-            CATEGORICAL => Box::new(OfLogits::new(&mut fit, bench.device)?),
+            CATEGORICAL => Box::new(OfLogits::new(&fit, bench.device)?),
             _ => Box::new(OfNet::new(&fit, bench.device)?),
         };
         let found = variances(&mut fit, &controls, gradient.as_mut(), batches)?;
