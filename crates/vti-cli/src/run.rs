@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use vti::answer::{Replicate, Run};
-use vti::device::{Cpu, Device};
-use vti::simd::Real;
+use vti::device::Device;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
@@ -110,12 +109,8 @@ fn talk(args: &RunArgs, text: &str) {
 }
 
 impl Job for Training<'_> {
-    fn run<Q: Question, T: Real>(self, mut session: Session<Q>) -> Result<Ending>
-    where
-        Cpu<T>: Device,
-    {
+    fn run<Q: Question, D: Device>(self, mut session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
-        let device = session.device::<T>()?;
         // All settings are checked before anything of an earlier run goes.
         if !args.resume {
             dir.check_free(args.force)?;

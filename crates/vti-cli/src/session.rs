@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use vti::device::{Cpu, Device};
+use vti::device::Device;
 use vti::posterior::Posterior;
 use vti::problem::Problem;
-use vti::simd::Real;
 use vti::workers::Workers;
 
 use crate::config::Config;
@@ -48,14 +47,6 @@ impl<Q: Question> Session<Q> {
     /// The host's threads.
     pub(crate) fn workers(&self) -> Result<Workers> {
         Ok(Workers::new(self.config.threads())?)
-    }
-
-    /// The device.
-    pub(crate) fn device<T: Real>(&self) -> Result<Cpu<T>>
-    where
-        Cpu<T>: Device,
-    {
-        Ok(Cpu::new(self.config.threads())?)
     }
 
     /// What a finished run learned, or an interrupted one so far.

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use vti::answer::{Run, Seconds};
-use vti::device::{Cpu, Device};
-use vti::simd::Real;
+use vti::device::Device;
 
 use crate::conclude::{Chains, conclude, show};
 use crate::failure::Ending;
@@ -66,12 +65,8 @@ struct Again<'a> {
 }
 
 impl Job for Again<'_> {
-    fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
-    where
-        Cpu<T>: Device,
-    {
+    fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, chains, json } = self;
-        let device = session.device::<T>()?;
         let posterior = session.posterior(dir, &device)?;
         let replicate = session.config.replicate(posterior.seed());
         let run = known_run(dir, posterior.warnings(), replicate)?;

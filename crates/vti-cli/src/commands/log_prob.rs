@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use vti::answer::Subject;
-use vti::device::{Cpu, Device};
+use vti::device::Device;
 use vti::posterior::{Point, Posterior};
-use vti::simd::Real;
 use vti::space::{Model, ModelSpace};
 use vti_report::files::{column_name, csv_bytes};
 
@@ -42,12 +41,8 @@ struct Densities<'a> {
 }
 
 impl Job for Densities<'_> {
-    fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
-    where
-        Cpu<T>: Device,
-    {
+    fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
-        let device = session.device::<T>()?;
         let posterior = session.posterior(dir, &device)?;
         let source = Source::read(&args.points)?;
         let (raw, words) = (source.parse()?, source.texts("word")?);

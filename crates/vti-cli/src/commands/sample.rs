@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use vti::answer::Samples;
-use vti::device::{Cpu, Device};
-use vti::simd::Real;
+use vti::device::Device;
 use vti_report::files;
 
 use super::deliver;
@@ -42,12 +41,8 @@ struct Sampling<'a> {
 }
 
 impl Job for Sampling<'_> {
-    fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
-    where
-        Cpu<T>: Device,
-    {
+    fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
-        let device = session.device::<T>()?;
         let posterior = session.posterior(dir, &device)?;
         let subject = session.question.subject(&session.config);
         let samples = Samples::draw(&posterior, subject.units(), args.n as usize, args.batch)?;

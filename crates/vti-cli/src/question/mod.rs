@@ -9,7 +9,6 @@ use anyhow::Result;
 use vti::answer::Subject;
 use vti::device::{Cpu, Device};
 use vti::problem::Problem;
-use vti::simd::Real;
 
 pub(crate) use dag::Causal;
 pub(crate) use select::Select;
@@ -53,9 +52,7 @@ pub(crate) trait Question: Sized + Send + Sync {
 
 /// Something to be done with a question, whatever it is and however it is computed.
 pub(crate) trait Job {
-    fn run<Q: Question, T: Real>(self, session: Session<Q>) -> Result<Ending>
-    where
-        Cpu<T>: Device;
+    fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending>;
 }
 
 /// Reads the data that a configuration names and does the job.
@@ -68,9 +65,10 @@ pub(crate) fn start(config: Config, job: impl Job) -> Result<Ending> {
 
 fn compute<Q: Question>(config: Config, job: impl Job) -> Result<Ending> {
     let session = Session::<Q>::new(config)?;
+    let workers = session.workers()?;
     match session.config.machine.precision {
-        Precision::F32 => job.run::<Q, f32>(session),
-        Precision::F64 => job.run::<Q, f64>(session),
+        Precision::F32 => job.run(session, Cpu::<f32>::on(workers)),
+        Precision::F64 => job.run(session, Cpu::<f64>::on(workers)),
     }
 }
 

@@ -49,7 +49,7 @@ impl<D: Device> Trainer<D> {
         state.put_state("family", self.family.state()?);
         state.put_state("optimiser", self.optimiser.state(&self.family.device)?);
         state.put_state("plateau", self.plateau.state());
-        state.put_state("warm_up", self.warm_up.state());
+        state.put_state("hold", self.warm_up.state());
         state.put("by_path", &[f64::from(u8::from(self.by_path))]);
         Ok(state)
     }
@@ -58,7 +58,7 @@ impl<D: Device> Trainer<D> {
         self.family.restore(&mut state.take_state("family"))?;
         self.optimiser.restore(&self.family.device, &mut state.take_state("optimiser"))?;
         self.plateau.restore(&mut state.take_state("plateau"))?;
-        self.warm_up.restore(&mut state.take_state("warm_up"))?;
+        self.warm_up.restore(&mut state.take_state("hold"))?;
         self.by_path = state.take_number("by_path")? != 0.0;
         Ok(())
     }

@@ -78,17 +78,18 @@ impl WarmUp {
         }
     }
 
+    /// Under the names that files of earlier versions have.
     pub(super) fn state(&self) -> State {
         let mut state = self.plateau.state();
         let ended = self.ended.map_or(f64::NAN, |step| step as f64);
         let last = self.last.map_or([f64::NAN; 2], |window| [window.gain, window.error]);
-        state.put("warm_up", &[ended, self.unsettled.unwrap_or(f64::NEG_INFINITY), last[0], last[1]]);
+        state.put("hold", &[ended, self.unsettled.unwrap_or(f64::NEG_INFINITY), last[0], last[1]]);
         state
     }
 
     pub(super) fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
         self.plateau.restore(state)?;
-        let numbers = state.take::<f64>("warm_up", 4)?;
+        let numbers = state.take::<f64>("hold", 4)?;
         self.ended = (!numbers[0].is_nan()).then_some(numbers[0] as u64);
         self.unsettled = (numbers[1] != f64::NEG_INFINITY).then_some(numbers[1]);
         let window = Window { gain: numbers[2], error: numbers[3] };

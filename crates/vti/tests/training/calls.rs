@@ -1,5 +1,9 @@
 //! Densities are asked once per batch, for all of it, from the thread that asked for the batch.
 
+#[macro_use]
+#[path = "../support/wrapped_dag.rs"]
+mod wrapped_dag;
+
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
@@ -110,29 +114,7 @@ impl Problem for InBlocks {
 }
 
 impl Blocks for InBlocks {
-    fn count(&self) -> usize {
-        self.dag.count()
-    }
-
-    fn width(&self) -> usize {
-        self.dag.width()
-    }
-
-    fn keys(&self, word: &[u16], keys: &mut [u64]) {
-        self.dag.keys(word, keys);
-    }
-
-    fn mark_active(&self, block: usize, key: u64, active: &mut [bool]) {
-        Blocks::mark_active(&self.dag, block, key, active);
-    }
-
-    fn feature_count(&self) -> usize {
-        self.dag.feature_count()
-    }
-
-    fn features(&self, block: usize, key: u64, to: &mut [f64]) {
-        Blocks::features(&self.dag, block, key, to);
-    }
+    blocks_of_dag!();
 
     fn log_density(&self, _: usize, _: u64, _: &[f64], _: &mut [f64]) -> Result<f64, DensityError> {
         Err(DensityError::Fatal { reason: "nobody should ask for a single block".into() })

@@ -1,5 +1,9 @@
 //! Problems with known answers.
 
+#[macro_use]
+#[path = "../support/wrapped_dag.rs"]
+mod wrapped_dag;
+
 use std::f64::consts::TAU;
 
 use vti::problem::dag::{Dag, DagSettings, NodeData, Noise, Rules, Sem};
@@ -193,29 +197,7 @@ impl Problem for GaussianGraphs {
 }
 
 impl Blocks for GaussianGraphs {
-    fn count(&self) -> usize {
-        self.dag.count()
-    }
-
-    fn width(&self) -> usize {
-        self.dag.width()
-    }
-
-    fn keys(&self, word: &[u16], keys: &mut [u64]) {
-        self.dag.keys(word, keys);
-    }
-
-    fn mark_active(&self, node: usize, parents: u64, active: &mut [bool]) {
-        Blocks::mark_active(&self.dag, node, parents, active);
-    }
-
-    fn feature_count(&self) -> usize {
-        self.dag.feature_count()
-    }
-
-    fn features(&self, node: usize, parents: u64, to: &mut [f64]) {
-        Blocks::features(&self.dag, node, parents, to);
-    }
+    blocks_of_dag!();
 
     fn log_density(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
         let things = node as f64 + 2.0 * f64::from(parents.count_ones());
@@ -232,37 +214,7 @@ impl BlockModels for GaussianGraphs {
         (self.log_prior)(node, parents)
     }
 
-    fn all_keys(&self, node: usize, max: usize) -> Option<Vec<u64>> {
-        self.dag.all_keys(node, max)
-    }
-
-    fn smallest_key(&self, node: usize) -> u64 {
-        self.dag.smallest_key(node)
-    }
-
-    fn larger_keys(&self, node: usize, parents: u64) -> Vec<u64> {
-        self.dag.larger_keys(node, parents)
-    }
-
-    fn size(&self, parents: u64) -> u32 {
-        self.dag.size(parents)
-    }
-
-    fn for_each_feature(&self, node: usize, parents: u64, visit: &mut dyn FnMut(usize)) {
-        self.dag.for_each_feature(node, parents, visit);
-    }
-
-    fn log_words(&self, parents: &[u64]) -> f64 {
-        self.dag.log_words(parents)
-    }
-
-    fn words_share(&self) -> bool {
-        self.dag.words_share()
-    }
-
-    fn sums(&self) -> Box<dyn ModelSums> {
-        self.dag.sums()
-    }
+    block_models_of_dag!();
 }
 
 /// Probabilities proportional to exponentials.

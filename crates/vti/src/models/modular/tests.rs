@@ -1,5 +1,9 @@
 //! Sums over graphs against brute force, and what a modular distribution learns, keeps and forgets.
 
+#[macro_use]
+#[path = "../../../tests/support/wrapped_dag.rs"]
+mod wrapped_dag;
+
 use super::table::search;
 use super::*;
 use crate::device::Cpu;
@@ -80,29 +84,7 @@ impl Problem for Question {
 }
 
 impl Blocks for Question {
-    fn count(&self) -> usize {
-        self.dag.count()
-    }
-
-    fn width(&self) -> usize {
-        self.dag.width()
-    }
-
-    fn keys(&self, word: &[u16], keys: &mut [u64]) {
-        self.dag.keys(word, keys);
-    }
-
-    fn mark_active(&self, node: usize, parents: u64, active: &mut [bool]) {
-        Blocks::mark_active(&self.dag, node, parents, active);
-    }
-
-    fn feature_count(&self) -> usize {
-        self.dag.feature_count()
-    }
-
-    fn features(&self, node: usize, parents: u64, to: &mut [f64]) {
-        Blocks::features(&self.dag, node, parents, to);
-    }
+    blocks_of_dag!();
 
     fn log_density(&self, _: usize, _: u64, _: &[f64], _: &mut [f64]) -> Result<f64, DensityError> {
         Ok(0.0)
@@ -122,37 +104,7 @@ impl BlockModels for Question {
         (self.given.log_prior)(node, parents)
     }
 
-    fn all_keys(&self, node: usize, max: usize) -> Option<Vec<u64>> {
-        self.dag.all_keys(node, max)
-    }
-
-    fn smallest_key(&self, node: usize) -> u64 {
-        self.dag.smallest_key(node)
-    }
-
-    fn larger_keys(&self, node: usize, parents: u64) -> Vec<u64> {
-        self.dag.larger_keys(node, parents)
-    }
-
-    fn size(&self, parents: u64) -> u32 {
-        self.dag.size(parents)
-    }
-
-    fn for_each_feature(&self, node: usize, parents: u64, visit: &mut dyn FnMut(usize)) {
-        self.dag.for_each_feature(node, parents, visit);
-    }
-
-    fn log_words(&self, parents: &[u64]) -> f64 {
-        self.dag.log_words(parents)
-    }
-
-    fn words_share(&self) -> bool {
-        self.dag.words_share()
-    }
-
-    fn sums(&self) -> Box<dyn ModelSums> {
-        self.dag.sums()
-    }
+    block_models_of_dag!();
 }
 
 /// A distribution that has asked for nothing yet.

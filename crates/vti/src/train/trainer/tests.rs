@@ -1,5 +1,9 @@
 //! The gradient of the loss of a batch, by central differences, for densities with factors.
 
+#[macro_use]
+#[path = "../../../tests/support/wrapped_dag.rs"]
+mod wrapped_dag;
+
 use std::ops::ControlFlow;
 
 use super::*;
@@ -43,29 +47,7 @@ impl Problem for Limited {
 }
 
 impl Blocks for Limited {
-    fn count(&self) -> usize {
-        self.dag.count()
-    }
-
-    fn width(&self) -> usize {
-        self.dag.width()
-    }
-
-    fn keys(&self, word: &[u16], keys: &mut [u64]) {
-        self.dag.keys(word, keys);
-    }
-
-    fn mark_active(&self, block: usize, key: u64, active: &mut [bool]) {
-        Blocks::mark_active(&self.dag, block, key, active);
-    }
-
-    fn feature_count(&self) -> usize {
-        self.dag.feature_count()
-    }
-
-    fn features(&self, block: usize, key: u64, to: &mut [f64]) {
-        Blocks::features(&self.dag, block, key, to);
-    }
+    blocks_of_dag!();
 
     fn log_density(&self, block: usize, key: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
         if block == 2 && theta.last().is_some_and(|&weight| key != 0 && (self.undefined)(weight)) {

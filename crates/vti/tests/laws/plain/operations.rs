@@ -12,6 +12,9 @@ use super::memory::{Matrix, Rows, host_place, inactive_places};
 use super::transforms::{Derivatives, evaluate, invert};
 use super::{Fault, Plain, symbols, updates};
 
+/// What an operation comes to.
+type Done = Result<(), DeviceError>;
+
 impl Device for Plain {
     type Real = f64;
     type Buffer = Vec<f64>;
@@ -30,13 +33,13 @@ impl Device for Plain {
     fn len(&self, buffer: &Vec<f64>) -> usize {
         buffer.len()
     }
-    fn write(&self, from: &[f64], to: &mut Vec<f64>) -> Result<(), DeviceError> {
+    fn write(&self, from: &[f64], to: &mut Vec<f64>) -> Done {
         self.begin("write")?;
         DeviceError::check_len("what is copied", from.len(), to.len())?;
         to.copy_from_slice(from);
         Ok(())
     }
-    fn read(&self, from: &Vec<f64>, to: &mut [f64]) -> Result<(), DeviceError> {
+    fn read(&self, from: &Vec<f64>, to: &mut [f64]) -> Done {
         self.begin("read")?;
         DeviceError::check_len("what is copied", from.len(), to.len())?;
         to.copy_from_slice(from);
@@ -50,12 +53,12 @@ impl Device for Plain {
         self.begin("rows")?;
         Ok(Rows::default())
     }
-    fn set_rows(&self, rows: &mut Rows, plan: RowPlan<'_>) -> Result<(), DeviceError> {
+    fn set_rows(&self, rows: &mut Rows, plan: RowPlan<'_>) -> Done {
         self.begin("set_rows")?;
         *rows = Rows::new(plan);
         Ok(())
     }
-    fn import(&self, rows: &Rows, from: &[f64], at: Placement<'_>, to: &mut Matrix) -> Result<(), DeviceError> {
+    fn import(&self, rows: &Rows, from: &[f64], at: Placement<'_>, to: &mut Matrix) -> Done {
         self.begin("import")?;
         for row in rows.all() {
             for i in 0..to.features {
@@ -66,7 +69,7 @@ impl Device for Plain {
         }
         Ok(())
     }
-    fn export(&self, rows: &Rows, from: &Matrix, at: Placement<'_>, to: &mut [f64]) -> Result<(), DeviceError> {
+    fn export(&self, rows: &Rows, from: &Matrix, at: Placement<'_>, to: &mut [f64]) -> Done {
         self.begin("export")?;
         for row in rows.all() {
             for i in 0..from.features {
@@ -81,12 +84,12 @@ impl Device for Plain {
         }
         Ok(())
     }
-    fn clear(&self, matrix: &mut Matrix) -> Result<(), DeviceError> {
+    fn clear(&self, matrix: &mut Matrix) -> Done {
         self.begin("clear")?;
         matrix.rows.iter_mut().for_each(|row| row.fill(0.0));
         Ok(())
     }
-    fn copy(&self, rows: &Rows, from: &Matrix, to: &mut Matrix) -> Result<(), DeviceError> {
+    fn copy(&self, rows: &Rows, from: &Matrix, to: &mut Matrix) -> Done {
         self.begin("copy")?;
         rows.all().for_each(|row| to.rows[row].copy_from_slice(&from.rows[row]));
         Ok(())
@@ -100,7 +103,7 @@ impl Device for Plain {
         input: &Matrix,
         units: Range<usize>,
         output: Output<'_, Matrix>,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("product")?;
         let Output { to, accumulate, mut activation } = output;
         for row in rows.all() {
@@ -125,7 +128,7 @@ impl Device for Plain {
         gradient: &Matrix,
         units: Range<usize>,
         output: InputGradient<'_, Matrix>,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("product_input_gradient")?;
         let InputGradient { to, accumulate, residual, gate } = output;
         for row in rows.all() {
@@ -149,7 +152,7 @@ impl Device for Plain {
         gradient: &Matrix,
         _: &mut Matrix,
         to: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("product_weight_gradient")?;
         let inputs = linear.stairs().inputs();
         for unit in 0..linear.stairs().outputs() {
@@ -163,7 +166,7 @@ impl Device for Plain {
         }
         Ok(())
     }
-    fn gate(&self, rows: &Rows, by: &Matrix, to: &mut Matrix) -> Result<(), DeviceError> {
+    fn gate(&self, rows: &Rows, by: &Matrix, to: &mut Matrix) -> Done {
         self.begin("gate")?;
         for row in rows.all() {
             for (to, &by) in to.rows[row].iter_mut().zip(&by.rows[row]) {
@@ -176,13 +179,7 @@ impl Device for Plain {
         0
     }
 
-    fn gather(
-        &self,
-        table: ContextTable<'_, Self>,
-        reach: &Reach,
-        rows: &Rows,
-        to: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    fn gather(&self, table: ContextTable<'_, Self>, reach: &Reach, rows: &Rows, to: &mut Matrix) -> Done {
         self.begin("gather")?;
         for row in rows.all() {
             for unit in 0..reach.units(rows.dims[row]) {
@@ -194,13 +191,7 @@ impl Device for Plain {
         }
         Ok(())
     }
-    fn scatter(
-        &self,
-        from: &Matrix,
-        reach: &Reach,
-        rows: &Rows,
-        mut table: ContextTableGradient<'_, Self>,
-    ) -> Result<(), DeviceError> {
+    fn scatter(&self, from: &Matrix, reach: &Reach, rows: &Rows, mut table: ContextTableGradient<'_, Self>) -> Done {
         self.begin("scatter")?;
         match &mut table {
             ContextTableGradient::Parameters { buffer, at, contexts, width } => {
@@ -220,14 +211,7 @@ impl Device for Plain {
         }
         Ok(())
     }
-    fn gather_coordinates(
-        &self,
-        table: &Matrix,
-        k: usize,
-        rows: &Rows,
-        reversed: bool,
-        to: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    fn gather_coordinates(&self, table: &Matrix, k: usize, rows: &Rows, reversed: bool, to: &mut Matrix) -> Done {
         self.begin("gather_coordinates")?;
         for row in rows.all() {
             for feature in 0..rows.active[row].len() * k {
@@ -237,14 +221,7 @@ impl Device for Plain {
         }
         Ok(())
     }
-    fn scatter_coordinates(
-        &self,
-        from: &Matrix,
-        k: usize,
-        rows: &Rows,
-        reversed: bool,
-        table: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    fn scatter_coordinates(&self, from: &Matrix, k: usize, rows: &Rows, reversed: bool, table: &mut Matrix) -> Done {
         self.begin("scatter_coordinates")?;
         self.clear(table)?;
         for row in rows.all() {
@@ -256,7 +233,7 @@ impl Device for Plain {
         Ok(())
     }
 
-    fn reverse(&self, rows: &Rows, from: &Matrix, to: &mut Matrix) -> Result<(), DeviceError> {
+    fn reverse(&self, rows: &Rows, from: &Matrix, to: &mut Matrix) -> Done {
         self.begin("reverse")?;
         for row in rows.all() {
             to.rows[row].copy_from_slice(&from.rows[row]);
@@ -272,7 +249,7 @@ impl Device for Plain {
         x: &Matrix,
         y: &mut Matrix,
         log_det: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("transform")?;
         let k = transform.parameters();
         for row in rows.all() {
@@ -293,7 +270,7 @@ impl Device for Plain {
         x: &Matrix,
         log_det_gradient: &Matrix,
         gradient: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("transform_gradient")?;
         let k = transform.parameters();
         for row in rows.all() {
@@ -318,7 +295,7 @@ impl Device for Plain {
         y: &Matrix,
         x: &mut Matrix,
         log_det: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("transform_inverse")?;
         let k = transform.parameters();
         for row in rows.all() {
@@ -340,7 +317,7 @@ impl Device for Plain {
         later: &Matrix,
         score: &mut Matrix,
         rho_gradient: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("transform_score")?;
         let k = transform.parameters();
         for row in rows.all() {
@@ -357,28 +334,14 @@ impl Device for Plain {
         }
         Ok(())
     }
-    fn broadcast(
-        &self,
-        parameters: &Vec<f64>,
-        at: usize,
-        k: usize,
-        rows: &Rows,
-        to: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    fn broadcast(&self, parameters: &Vec<f64>, at: usize, k: usize, rows: &Rows, to: &mut Matrix) -> Done {
         self.begin("broadcast")?;
         for row in rows.all() {
             to.rows[row].iter_mut().enumerate().for_each(|(feature, value)| *value = parameters[at + feature % k]);
         }
         Ok(())
     }
-    fn broadcast_gradient(
-        &self,
-        from: &Matrix,
-        at: usize,
-        k: usize,
-        rows: &Rows,
-        to: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
+    fn broadcast_gradient(&self, from: &Matrix, at: usize, k: usize, rows: &Rows, to: &mut Vec<f64>) -> Done {
         self.begin("broadcast_gradient")?;
         to[at..at + k].fill(0.0);
         for row in rows.all() {
@@ -389,7 +352,7 @@ impl Device for Plain {
         Ok(())
     }
 
-    fn choose(&self, rows: &Rows, choice: Choice<'_, Matrix>) -> Result<(), DeviceError> {
+    fn choose(&self, rows: &Rows, choice: Choice<'_, Matrix>) -> Done {
         self.begin("choose")?;
         let Choice { variable, outputs, logits, uniforms, words, entry, inputs, log_prob } = choice;
         for row in rows.all() {
@@ -414,7 +377,7 @@ impl Device for Plain {
         symbols: Symbols<'_, Matrix>,
         logits: &Matrix,
         log_prob: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("symbol_log_prob")?;
         let Symbols { variable, outputs, words } = symbols;
         for row in rows.all() {
@@ -429,7 +392,7 @@ impl Device for Plain {
         symbols: Symbols<'_, Matrix>,
         weights: &Matrix,
         logits: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("symbol_gradient")?;
         let Symbols { variable, outputs, words } = symbols;
         for row in rows.all() {
@@ -439,13 +402,7 @@ impl Device for Plain {
         }
         Ok(())
     }
-    fn add_features(
-        &self,
-        rows: &Rows,
-        features: Range<usize>,
-        from: &Matrix,
-        to: &mut Matrix,
-    ) -> Result<(), DeviceError> {
+    fn add_features(&self, rows: &Rows, features: Range<usize>, from: &Matrix, to: &mut Matrix) -> Done {
         self.begin("add_features")?;
         for row in rows.all() {
             features.clone().for_each(|feature| to.rows[row][feature] += from.rows[row][feature]);
@@ -453,7 +410,7 @@ impl Device for Plain {
         Ok(())
     }
 
-    fn combine(&self, factor: f64, from: &Vec<f64>, keep: f64, to: &mut Vec<f64>) -> Result<(), DeviceError> {
+    fn combine(&self, factor: f64, from: &Vec<f64>, keep: f64, to: &mut Vec<f64>) -> Done {
         self.begin("combine")?;
         to.iter_mut().zip(from).for_each(|(to, from)| {
             *to = if keep == 0.0 { factor * from } else { factor * from + keep * *to };
@@ -468,12 +425,12 @@ impl Device for Plain {
         self.begin("read_record")?;
         Ok(*record)
     }
-    fn write_record(&self, from: &UpdateRecord, to: &mut UpdateRecord) -> Result<(), DeviceError> {
+    fn write_record(&self, from: &UpdateRecord, to: &mut UpdateRecord) -> Done {
         self.begin("write_record")?;
         *to = *from;
         Ok(())
     }
-    fn norm(&self, buffer: &Vec<f64>, record: &mut UpdateRecord) -> Result<(), DeviceError> {
+    fn norm(&self, buffer: &Vec<f64>, record: &mut UpdateRecord) -> Done {
         self.begin("norm")?;
         record.norm = updates::norm(buffer);
         Ok(())
@@ -485,7 +442,7 @@ impl Device for Plain {
         (first, second): (&mut Vec<f64>, &mut Vec<f64>),
         parameters: &mut Vec<f64>,
         record: &mut UpdateRecord,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("adamw")?;
         updates::adamw(step, gradient, (first, second), parameters, record);
         Ok(())
@@ -497,7 +454,7 @@ impl Device for Plain {
         gradient: &Vec<f64>,
         parameters: &mut Vec<f64>,
         record: &mut UpdateRecord,
-    ) -> Result<(), DeviceError> {
+    ) -> Done {
         self.begin("descend")?;
         updates::descend(rate, clip_norm, gradient, parameters, record);
         Ok(())
