@@ -15,6 +15,26 @@ pub(super) const AROUND_KEYS: [&str; 3] = ["context", "preconditioner", "structu
 
 const SECTIONS: [&str; 6] = ["problem", "models", "flow", "train", "check", "output"];
 
+/// Keys of earlier versions: where they stand, and what they are called now.
+const RENAMED: [(&[&str], &str, &str); 4] = [
+    (&["flow"], "frame", "preconditioner"),
+    (&["train", "information"], "hold", "warm_up"),
+    (&["train", "information"], "most", "max_warm_up"),
+    (&["models", "learning"], "baseline", "control_variate"),
+];
+
+/// Calls keys of earlier versions what they are called now.
+fn rename(table: &mut Table) {
+    for (sections, old, new) in RENAMED {
+        let place = sections.iter().try_fold(&mut *table, |place, section| place.get_mut(*section)?.as_table_mut());
+        if let Some(place) = place
+            && let Some(value) = place.remove(old)
+        {
+            place.entry(new).or_insert(value);
+        }
+    }
+}
+
 /// Changes a key: `section.key=value`, the value as TOML, or else as text.
 pub(super) fn set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
     let wrong = |reason: &str| ConfigError::Set { text: text.into(), reason: reason.into() };
@@ -50,6 +70,7 @@ impl Reader<'_> {
             let found = found.as_str().map_or_else(|| found.to_string(), String::from);
             return Err(ConfigError::Version { file: self.file.into(), found });
         }
+        rename(&mut table);
         if let Some(key) = table.keys().find(|key| !SECTIONS.contains(&key.as_str())) {
             return Err(self.unknown("", key, SECTIONS.map(String::from).to_vec()));
         }

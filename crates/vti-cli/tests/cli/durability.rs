@@ -202,3 +202,20 @@ fn a_directory_that_cannot_be_written_is_named() {
     let outcome = run("file/below");
     assert!(outcome.code == Some(1) && outcome.talk.contains("could not write file/below"), "{}", outcome.talk);
 }
+
+#[test]
+fn settings_of_earlier_versions_are_read_by_their_old_names() {
+    let scratch = Scratch::new();
+    scratch.fine(&select("builtin:prostate", "lpsa", &["--out", "run"]));
+    let before = steady(scratch.json("run/summary.json"));
+    let mut config = scratch.read("run/config.toml");
+    // Longest first: one name is the end of another.
+    for (new, old) in [("preconditioner = ", "frame = "), ("max_warm_up = ", "most = "), ("warm_up = ", "hold = ")] {
+        assert!(config.contains(new), "{new} in {config}");
+        config = config.replace(new, old);
+    }
+    std::fs::write(scratch.path("run/config.toml"), config).unwrap();
+    scratch.fine(&["check", "run"]);
+    assert_eq!(steady(scratch.json("run/summary.json")), before);
+    scratch.fine(&["report", "run"]);
+}
