@@ -27,6 +27,11 @@
 //! which comments call the paper. Names follow its symbols; comments name the equation by its number and its label, or the
 //! section. Words that stand for one concept each are listed in `docs/notation.md`.
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../tests/support/wrapped_dag.rs"]
+mod wrapped_dag;
+
 pub mod answer;
 pub mod check;
 pub mod device;

@@ -3,6 +3,8 @@
 //!
 //! The file that is checked is the library's own, compiled here with the checker's atomics and cells.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 #[path = "../src/workers/region.rs"]
 #[allow(dead_code)]
 mod region;
@@ -95,7 +97,7 @@ fn two_callers_share_a_region_with_a_helper() {
                 let region = Arc::clone(&region);
                 loom::thread::spawn(move || {
                     if calls {
-                        call(&region, 1)
+                        call(&region, 1);
                     } else {
                         let _ = region.help();
                     }

@@ -30,7 +30,7 @@ fn rename(table: &mut Table) {
         if let Some(place) = place
             && let Some(value) = place.remove(old)
         {
-            place.entry(new).or_insert(value);
+            place.insert(new.into(), value);
         }
     }
 }

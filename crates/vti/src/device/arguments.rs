@@ -95,7 +95,7 @@ pub struct InputGradient<'a, M> {
 
 /// A table with a row of features per context.
 #[derive(Debug)]
-pub enum ContextTable<'a, D: Device + ?Sized> {
+pub enum ContextTable<'a, D: Device> {
     /// Parameters: context `c` owns `width` numbers from `at + c · width`.
     Parameters {
         /// All parameters.
@@ -111,7 +111,7 @@ pub enum ContextTable<'a, D: Device + ?Sized> {
 
 /// The gradient of a [`ContextTable`].
 #[derive(Debug)]
-pub enum ContextTableGradient<'a, D: Device + ?Sized> {
+pub enum ContextTableGradient<'a, D: Device> {
     /// As [`ContextTable::Parameters`].
     Parameters {
         /// All gradients.

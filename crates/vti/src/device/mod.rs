@@ -1,6 +1,6 @@
 //! Where the arithmetic happens: buffers and batched operations.
 //!
-//! Flows are written once, against [`Device`]; what differs between a CPU and a GPU stays behind it. An device works on
+//! Flows are written once, against [`Device`]; what differs between a CPU and a GPU stays behind it. A device works on
 //! *matrices* of features × rows, whose memory layout is its own business, and on flat *buffers* that hold all parameters
 //! φ (or their gradients, or the moments of the optimiser) one after the other.
 //!

@@ -74,7 +74,7 @@ impl Group {
 
 impl Residual<'_> {
     /// A part, or everything, by one product per map.
-    pub(super) fn by_products<D: Device + ?Sized>(
+    pub(super) fn by_products<D: Device>(
         &self,
         device: &D,
         parameters: &D::Buffer,

@@ -6,7 +6,7 @@ use super::{OptimiserError, SettingError};
 use crate::device::{AdamWStep, Device, DeviceError};
 use crate::state::{State, StateError};
 
-/// Settings of [`AdamW`].
+/// Settings of AdamW.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdamWSettings {

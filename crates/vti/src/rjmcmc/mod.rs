@@ -16,9 +16,9 @@
 //! ```
 //! use std::ops::ControlFlow;
 //! use vti::rjmcmc::{RjmcmcSettings, rjmcmc};
-//! use vti::device::Cpu;
 //! use vti::problem;
 //! use vti::space::Subsets;
+//! use vti::workers::Workers;
 //!
 //! // Two optional parameters with standard normal posteriors; each one multiplies the evidence by e.
 //! let problem = problem::from_fn(Subsets::new(2)?, |_model, theta, gradient| {
@@ -30,7 +30,7 @@
 //!     log_density
 //! });
 //! let settings = RjmcmcSettings { chains: 8, sweeps: 4000, burn_in: 500, thin: 4, ..RjmcmcSettings::default() };
-//! let chains = rjmcmc(&problem, &Cpu::<f64>::single(), &settings, &mut |_| ControlFlow::Continue(()))?;
+//! let chains = rjmcmc(&problem, &Workers::SINGLE, &settings, &mut |_| ControlFlow::Continue(()))?;
 //! let inclusion = chains.inclusion[0].probability;
 //! let e = std::f64::consts::E;
 //! assert!((inclusion.value - e / (1.0 + e)).abs() < 4.0 * inclusion.se);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vti::device::{Cpu, Device, DeviceError};
-use vti::family::{FamilySettings, FlowKind};
+use vti::family::{ContextSettings, FamilySettings, FlowKind};
 use vti::flow::{ContextShape, Passes};
 use vti::models::{AutoregressiveSettings, CategoricalSettings, LearningSettings, ModelsSettings, WordNetSettings};
 use vti::optimise::{OptimiserSettings, SgdSettings};
@@ -92,10 +92,13 @@ fn families() -> Vec<FamilySettings> {
     let family = |models, flow| FamilySettings { models, flow, ..FamilySettings::default() };
     vec![
         family(ModelsSettings::Autoregressive(words), FlowKind::Spline { layers: 2, blocks: 1, hidden: 8 }),
-        family(
-            ModelsSettings::Categorical(CategoricalSettings { learning: sgd }),
-            FlowKind::Affine { layers: 2, blocks: 1, hidden: 8 },
-        ),
+        FamilySettings {
+            context: ContextSettings::Features,
+            ..family(
+                ModelsSettings::Categorical(CategoricalSettings { learning: sgd }),
+                FlowKind::Affine { layers: 2, blocks: 1, hidden: 8 },
+            )
+        },
         family(ModelsSettings::Auto {}, FlowKind::Diagonal { hidden: vec![4] }),
     ]
 }

@@ -1,9 +1,5 @@
 //! Sums over graphs against brute force, and what a modular distribution learns, keeps and forgets.
 
-#[macro_use]
-#[path = "../../../tests/support/wrapped_dag.rs"]
-mod wrapped_dag;
-
 use super::table::search;
 use super::*;
 use crate::device::Cpu;

@@ -1,9 +1,5 @@
 //! The gradient of the loss of a batch, by central differences, for densities with factors.
 
-#[macro_use]
-#[path = "../../../tests/support/wrapped_dag.rs"]
-mod wrapped_dag;
-
 use std::ops::ControlFlow;
 
 use super::*;

@@ -195,7 +195,7 @@ impl Device for Plain {
         self.begin("scatter")?;
         match &mut table {
             ContextTableGradient::Parameters { buffer, at, contexts, width } => {
-                buffer[*at..][..*contexts * *width].fill(0.0)
+                buffer[*at..][..*contexts * *width].fill(0.0);
             }
             ContextTableGradient::Computed(matrix) => self.clear(matrix)?,
         }
