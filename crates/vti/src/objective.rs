@@ -28,6 +28,11 @@ pub fn loss(log_h: f64, log_q_model: f64, log_prior: f64) -> f64 {
     log_h + log_q_model - log_prior
 }
 
+/// The term of a draw in the bound `−L`: minus its loss.
+pub fn bound_term(log_h: f64, log_q_model: f64, log_prior: f64) -> f64 {
+    log_prior - log_q_model - log_h
+}
+
 /// `∂ log h/∂θ` at fixed φ: the score of q, where the gradient goes along the path, minus that of the target to the power β.
 pub fn theta_gradient(score: Option<f64>, beta: f64, target_score: f64) -> f64 {
     score.unwrap_or(0.0) - beta * target_score

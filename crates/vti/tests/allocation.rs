@@ -163,7 +163,7 @@ fn a_step_over_graphs_allocates_a_few_times_for_each_row() {
     let family = FamilySettings { flow, ..FamilySettings::default() };
     for batch in [64, 512] {
         let found = of_a_step(&problem, &family, batch, 2);
-        assert!(found <= 10 * batch, "{batch} rows: {found}");
+        assert!(found <= 11 * batch, "{batch} rows: {found}");
     }
 }
 

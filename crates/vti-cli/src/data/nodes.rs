@@ -35,7 +35,7 @@ pub(crate) struct Nodes {
 }
 
 /// The fewest rows from which something can be learned.
-const FEWEST_ROWS: usize = 3;
+const MIN_ROWS: usize = 3;
 
 impl Nodes {
     /// Reads a file and makes nodes of its columns.
@@ -99,8 +99,8 @@ fn check_sizes(raw: &Raw, nodes: usize) -> Result<(), DataError> {
     if nodes > Graph::MAX_NODES {
         return Err(DataError::ManyNodes { file: file(), nodes, most: Graph::MAX_NODES });
     }
-    if rows < FEWEST_ROWS {
-        return Err(DataError::FewRows { file: file(), rows, needed: FEWEST_ROWS });
+    if rows < MIN_ROWS {
+        return Err(DataError::FewRows { file: file(), rows, needed: MIN_ROWS });
     }
     Ok(())
 }

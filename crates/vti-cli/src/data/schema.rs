@@ -58,7 +58,7 @@ pub(crate) struct Schema {
 const RESERVED: [&str; 2] = ["intercept", "sigma"];
 
 /// A text column with more levels is probably an identifier.
-const MOST_LEVELS: usize = 50;
+const MAX_LEVELS: usize = 50;
 
 impl Schema {
     /// Finds out what the chosen columns are.
@@ -227,8 +227,8 @@ fn kind(raw: &Raw, column: &RawColumn, categorical: bool) -> Result<TermKind, Da
             count if !categorical && 2 * count > raw.rows() => {
                 Err(DataError::Identifier { file: file(), column: name(), levels: count, rows: raw.rows() })
             }
-            count if count > MOST_LEVELS => {
-                Err(DataError::Levels { file: file(), column: name(), levels: count, most: MOST_LEVELS })
+            count if count > MAX_LEVELS => {
+                Err(DataError::Levels { file: file(), column: name(), levels: count, most: MAX_LEVELS })
             }
             _ => Ok(TermKind::Categories { levels }),
         };

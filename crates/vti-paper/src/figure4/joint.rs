@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::study::{Prior, Study, data_seed, label, spread, states_by_model};
 
 /// Data sets among which one is looked for whose data-generating model has both covariates.
-const MOST_DATA_SETS: usize = 1000;
+const MAX_DATA_SETS: usize = 1000;
 /// Batches of draws from q among which those of the model are looked for, and draws of each.
 const BATCHES: u32 = 40;
 const BATCH: usize = 20_000;
@@ -75,7 +75,7 @@ struct Chosen {
 /// often, else the most probable one with both.
 fn choose(session: &Session<'_>, settings: &JointSettings, seed: u64) -> Result<Chosen> {
     let both = |model: &Model| settings.shown.iter().all(|&covariate| model[covariate - 1] == 1);
-    for data_set in 1..=MOST_DATA_SETS {
+    for data_set in 1..=MAX_DATA_SETS {
         let study = Study::new(Misspecification::High, Prior::Focused, settings.covariates, data_seed(seed, data_set))?;
         if !both(&study.generating) {
             continue;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use vti::answer::{Answer, Found, MOST_MODELS, Method};
+use vti::answer::{Answer, Found, MAX_MODELS, Method};
 use vti::check::{Verdict, VerdictKind};
 
 use crate::markup::escape;
@@ -104,7 +104,7 @@ fn fact(name: &str, value: &str, note: &str) -> String {
 
 /// An answer lists a limited number.
 fn models_met(count: usize) -> String {
-    if count < MOST_MODELS { count.to_string() } else { format!("≥ {count}") }
+    if count < MAX_MODELS { count.to_string() } else { format!("≥ {count}") }
 }
 
 fn warnings(warnings: &[String]) -> String {

@@ -18,13 +18,13 @@ use crate::space::{Model, ModelSpace};
 use crate::stats::{Estimate, share_error, standard_error};
 
 /// The most models that an answer lists.
-pub const MOST_MODELS: usize = 1000;
+pub const MAX_MODELS: usize = 1000;
 
 /// With so many words at most, every model's probability under q is computed.
-const MOST_WORDS: f64 = (1 << 16) as f64;
+const MAX_WORDS: f64 = (1 << 16) as f64;
 
 /// Numbers that draws may take up where nobody needs all of them.
-const MOST_NUMBERS: usize = 1 << 23;
+const MAX_NUMBERS: usize = 1 << 23;
 
 /// What an answer is made from.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl Findings {
         };
         let step = |draws: usize| match subject.has_coefficients() {
             true => 1,
-            false => (draws * posterior.problem().space().max_dim()).div_ceil(MOST_NUMBERS).max(1),
+            false => (draws * posterior.problem().space().max_dim()).div_ceil(MAX_NUMBERS).max(1),
         };
         let samples = |draws: &Draws, log_weights: &[f64]| {
             Samples::new(posterior, subject.units(), draws, log_weights, step(draws.len()))
@@ -96,7 +96,7 @@ impl Findings {
 /// Total variation between q(m) and the exact model probabilities, where there are not too many models.
 fn q_distance<D: Device>(posterior: &Posterior<D>, exact: &Exact) -> Result<Option<f64>, FamilyError> {
     // Unknown for some spaces, and then it is not a number.
-    let few = posterior.problem().space().log_count() <= MOST_WORDS.ln() + 1e-9;
+    let few = posterior.problem().space().log_count() <= MAX_WORDS.ln() + 1e-9;
     if !few {
         return Ok(None);
     }
@@ -158,7 +158,7 @@ impl<'a> Building<'a> {
                     Found::Dag(Box::new(self.graphs(dag, truth.as_ref(), coefficients)?))
                 }
             },
-            models: models[..models.len().min(MOST_MODELS)].to_vec(),
+            models: models[..models.len().min(MAX_MODELS)].to_vec(),
             exact: self.exact.map(|exact| self.compare(exact)),
             chains: self.chains.map(|refined| ChainFacts {
                 rhat: Some(refined.rhat).filter(|rhat| rhat.is_finite()),

@@ -50,7 +50,7 @@ mod units;
 
 use serde::{Deserialize, Serialize};
 
-pub use build::{Findings, MOST_MODELS, Sources};
+pub use build::{Findings, MAX_MODELS, Sources};
 pub use error::AnswerError;
 pub use exact::Exact;
 pub use graph::{Class, Edge, Edges, GraphStatistics, Graphs, Metric, NamedEdge, Trivial, Truth};
@@ -90,7 +90,7 @@ pub struct Answer {
     /// The question's own answer.
     #[serde(flatten)]
     pub found: Found,
-    /// Models, most probable first, at most [`MOST_MODELS`].
+    /// Models, most probable first, at most [`MAX_MODELS`].
     pub models: Vec<ModelAnswer>,
     /// Where the exact answer is known.
     pub exact: Option<ExactComparison>,
@@ -150,8 +150,10 @@ pub struct DataFacts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// Its mean over draws.
+    #[serde(deserialize_with = "quantity::or_nan")]
     pub mean: f64,
     /// Standard error of the mean.
+    #[serde(deserialize_with = "quantity::or_nan")]
     pub se: f64,
 }
 
@@ -159,8 +161,10 @@ pub struct Bound {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogEvidence {
     /// Corrected.
+    #[serde(deserialize_with = "quantity::or_nan")]
     pub estimate: f64,
     /// Its standard error.
+    #[serde(deserialize_with = "quantity::or_nan")]
     pub se: f64,
     /// k̂ of the weights; none where it is unknown, or where all weights are equal.
     pub khat: Option<f64>,
@@ -271,8 +275,10 @@ pub struct ExactComparison {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distances {
     /// Of q.
+    #[serde(deserialize_with = "quantity::or_nan")]
     pub q: f64,
     /// Of its correction.
+    #[serde(deserialize_with = "quantity::or_nan")]
     pub corrected: f64,
 }
 

@@ -7,6 +7,11 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// A number that JSON may not be able to write: null is not a number.
+pub(super) fn or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
 /// One number: under q, corrected with its standard error, and exact where that is known.
 ///
 /// ```
@@ -19,10 +24,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantity {
     /// Under q.
+    #[serde(deserialize_with = "or_nan")]
     pub q: f64,
     /// Corrected.
+    #[serde(deserialize_with = "or_nan")]
     pub corrected: f64,
     /// Standard error of the correction.
+    #[serde(deserialize_with = "or_nan")]
     pub se: f64,
     /// Exact, where it is known.
     pub exact: Option<f64>,
@@ -35,6 +43,7 @@ pub struct Coefficient {
     #[serde(flatten)]
     pub mean: Quantity,
     /// Its standard deviation, corrected.
+    #[serde(deserialize_with = "or_nan")]
     pub sd: f64,
     /// Its central 95 % interval, corrected.
     pub interval: [f64; 2],
@@ -100,5 +109,20 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
             }
         }
         deserializer.deserialize_map(Entries(PhantomData))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_a_number_is_null_and_comes_back() {
+        let mean = Quantity { q: f64::NAN, corrected: 0.5, se: f64::INFINITY, exact: None };
+        let json = serde_json::to_string(&Coefficient { mean, sd: f64::NAN, interval: [0.0, 1.0] }).unwrap();
+        let Coefficient { mean, sd, .. } = serde_json::from_str(&json).unwrap();
+        assert!(mean.q.is_nan() && mean.se.is_nan() && sd.is_nan(), "{json}");
+        assert_eq!((mean.corrected, mean.exact), (0.5, None));
     }
 }

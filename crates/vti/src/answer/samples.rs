@@ -62,7 +62,7 @@ impl Samples {
         log_weight: &[f64],
         step: usize,
     ) -> Self {
-        let space = posterior.problem().space();
+        let (space, step) = (posterior.problem().space(), step.max(1));
         let count = units.names().len();
         let mut numbers: HashMap<&[u16], usize> = HashMap::new();
         let mut places: Vec<Vec<usize>> = Vec::new();

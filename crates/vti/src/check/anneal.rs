@@ -48,7 +48,7 @@ impl AnnealSettings {
     pub(super) fn check(&self) -> Result<(), SettingError> {
         let at_least =
             |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
-        let enough = self.runs == 0 || self.runs >= FEWEST_RUNS;
+        let enough = self.runs == 0 || self.runs >= MIN_RUNS;
         SettingError::check("anneal.runs", self.runs as f64, enough, "0, or at least 4")?;
         at_least("anneal.particles", self.particles, 8, "at least 8")?;
         at_least("anneal.moves", self.moves, 1, "at least 1")?;
@@ -58,7 +58,7 @@ impl AnnealSettings {
 }
 
 /// Fewer runs do not show how far they may be off: Student's t has no variance below three degrees of freedom.
-const FEWEST_RUNS: usize = 4;
+const MIN_RUNS: usize = 4;
 
 /// The next β is as far as this share of the particles would still count.
 const EFFECTIVE: f64 = 0.5;

@@ -31,7 +31,7 @@ const MAX_LEFT_OVER: f64 = 0.25;
 /// keys than this at a time.
 const MIN_MOVE: f64 = 0.02;
 const MORE_RUNS: usize = 3;
-const MOST_CONTESTED: usize = 24;
+const MAX_CONTESTED_KEYS: usize = 24;
 
 /// Fewer points than this make no line.
 const MIN_LINE_POINTS: usize = 4;
@@ -127,7 +127,7 @@ impl Evidences {
     }
 
     /// Keys whose evidence is not known but that would matter, were it a little better than expected, and as many more of each
-    /// node as leave next to nothing to those that are left; the most probable first.
+    /// block as leave next to nothing to those that are left; the most probable first.
     fn hopeful(&self, is_open: impl Fn(BlockKey) -> bool) -> Vec<BlockKey> {
         let mut found = Vec::new();
         for (block, probabilities) in self.probabilities.blocks.iter().enumerate() {
@@ -158,10 +158,10 @@ impl Evidences {
         let annealed = blocks.iter().filter(|block| block.annealed);
         let mut found: Vec<(f64, BlockKey)> = annealed.map(matters).filter(|(by, _)| *by >= MIN_MOVE).collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        found.into_iter().take(MOST_CONTESTED).map(|(_, key)| key).collect()
+        found.into_iter().take(MAX_CONTESTED_KEYS).map(|(_, key)| key).collect()
     }
 
-    /// The probability of a key's key.
+    /// The probability of a block's key.
     pub(super) fn probability(&self, block: &BlockCorrection) -> f64 {
         let at = self.scores.blocks[block.block].place(block.key);
         at.map_or(0.0, |at| self.probabilities.blocks[block.block][at])
@@ -183,7 +183,7 @@ pub(super) struct Annealed {
     pub(super) left_out: usize,
 }
 
-/// Finds evidences by annealing, of all keys that may matter: at first a few of every node, which say how far bounds are off,
+/// Finds evidences by annealing, of all keys that may matter: at first a few of every block, which say how far bounds are off,
 /// then those that matter if all bounds are so far off, and so on; at last more runs for those whose errors matter most. None
 /// where the problem cannot be seen from its prior.
 pub(super) fn anneal(
@@ -305,8 +305,8 @@ impl<'a> Annealing<'a> {
     }
 }
 
-/// Of every node the best set of parents as far as known, none, and the best ones with one or two more or one less; those of one
-/// kind for all nodes, then those of the next.
+/// Of every block the best key as far as known, the smallest one, and the best ones that are larger by one or two or smaller by
+/// one; those of one kind for all blocks, then those of the next.
 fn first(models: &dyn BlockModels, scores: &BlockScores) -> Vec<BlockKey> {
     let mut found: Vec<(usize, BlockKey)> = Vec::new();
     for (block, known) in scores.blocks.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::problem::{Constraints, Preconditioner};
 
 /// The most numbers of preconditioners that are kept: 128 MiB.
-const MOST_KEPT: usize = 1 << 24;
+const MAX_KEPT_NUMBERS: usize = 1 << 24;
 
 /// Preconditioners met so far, of models or of blocks under their keys, and of the row_blocks of a batch.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Preconditioners {
         if !family.preconditioned() {
             return Ok(());
         }
-        if self.numbers > MOST_KEPT {
+        if self.numbers > MAX_KEPT_NUMBERS {
             self.known.clear();
             self.numbers = 0;
         }
@@ -65,8 +65,15 @@ impl Preconditioners {
                 Some(blocks) => blocks.preconditioner(row_blocks.block(*row_block), keys[*row_block]),
             };
         });
-        for New { row_block, part, preconditioner } in new {
-            check_dim(family, word(row_block), row_blocks, row_block, preconditioner.as_ref())?;
+        for New { row_block, preconditioner, .. } in &new {
+            let checked = check_dim(family, word(*row_block), row_blocks, *row_block, preconditioner.as_ref());
+            if checked.is_err() {
+                // Nothing is known of the new ones.
+                new.iter().for_each(|new| drop(self.known.remove(&*new.part)));
+                return checked;
+            }
+        }
+        for New { part, preconditioner, .. } in new {
             self.numbers += part.len() + preconditioner.as_ref().map_or(0, Preconditioner::numbers);
             self.known.insert(part, preconditioner.map(Arc::new));
         }

@@ -56,6 +56,14 @@ pub enum FamilyError {
         /// Coordinates of the space.
         max_dim: usize,
     },
+    /// No block, or too many.
+    #[error("a density of {count} blocks; there must be at least 1 and at most {max}")]
+    BlockCount {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        max: usize,
+    },
     /// A flow for each block of a density that has none.
     #[error("structure = \"blocks\" needs a density that is a product over blocks; this one is not")]
     NoBlocks,

@@ -193,6 +193,9 @@ impl<D: Device> Family<D> {
     }
 }
 
+/// A symbol names a block.
+const MAX_BLOCKS: usize = 1 << 16;
+
 /// Refuses problems that contradict themselves.
 fn check_problem(problem: &dyn Problem) -> Result<(), FamilyError> {
     let (space, max_dim) = (problem.space(), problem.space().max_dim());
@@ -202,7 +205,11 @@ fn check_problem(problem: &dyn Problem) -> Result<(), FamilyError> {
         return Err(FamilyError::Constraints { free: constraints.free_len(), max_dim });
     }
     if let Some(blocks) = problem.blocks() {
-        let covered = blocks.count() * blocks.width();
+        let count = blocks.count();
+        if !(1..=MAX_BLOCKS).contains(&count) {
+            return Err(FamilyError::BlockCount { count, max: MAX_BLOCKS });
+        }
+        let covered = count * blocks.width();
         if covered != max_dim {
             return Err(FamilyError::Blocks { covered, max_dim });
         }

@@ -358,6 +358,7 @@ impl<D: Device> Workspace<D> {
     }
 
     pub(super) fn forward(&mut self, flow: &Flow, device: &D, parameters: &D::Buffer) -> Result<(), DeviceError> {
+        self.forward_done = false;
         device.workers().try_for_each(&mut self.shards, |_, shard| shard.forward(flow, device, parameters))?;
         self.forward_done = true;
         Ok(())

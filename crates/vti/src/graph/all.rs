@@ -3,7 +3,7 @@
 use super::{Graph, GraphError, low_bits};
 
 /// The most nodes whose graphs are listed.
-const MOST_NODES: usize = 5;
+const MAX_NODES: usize = 5;
 
 /// Every directed acyclic graph over at most 5 nodes: 1, 3, 25, 543 or 29,281 of them, ascending.
 ///
@@ -12,8 +12,8 @@ const MOST_NODES: usize = 5;
 /// # Ok::<(), vti::graph::GraphError>(())
 /// ```
 pub fn all_dags(nodes: usize) -> Result<Vec<Graph>, GraphError> {
-    if nodes > MOST_NODES {
-        return Err(GraphError::TooManyNodes { nodes, most: MOST_NODES });
+    if nodes > MAX_NODES {
+        return Err(GraphError::TooManyNodes { nodes, most: MAX_NODES });
     }
     let mut graph = Graph::empty(nodes)?;
     let mut found = Vec::new();

@@ -8,13 +8,13 @@ use super::{Graph, low_bits, nodes_of};
 const MAX_NODES_BY_SETS: usize = 12;
 
 /// Down-sets of so many nodes are numbered densely where there are many: 8 MiB of counts at most.
-const MOST_DENSE: usize = 20;
+const MAX_DENSE_NODES: usize = 20;
 
 /// So many down-sets of one size are many.
 const MAX_SETS: usize = 1 << 11;
 
 /// The most down-sets of one size that are kept for larger graphs.
-const MOST_DOWN_SETS: usize = 1 << 20;
+const MAX_DOWN_SETS: usize = 1 << 20;
 
 impl Graph {
     /// `ln` of the number of topological orders. None with a cycle, or where counting would take too much memory (never up
@@ -78,8 +78,8 @@ impl Graph {
 /// Number of topological orders of an acyclic graph.
 fn count(parents: &[u64]) -> Option<f64> {
     let nodes = parents.len();
-    if nodes > MOST_DENSE {
-        return count_sparsely(parents, MOST_DOWN_SETS);
+    if nodes > MAX_DENSE_NODES {
+        return count_sparsely(parents, MAX_DOWN_SETS);
     }
     let sparsely = if nodes > MAX_NODES_BY_SETS { count_sparsely(parents, MAX_SETS) } else { None };
     Some(sparsely.unwrap_or_else(|| count_densely(parents)))
@@ -163,7 +163,7 @@ mod tests {
             let graph = random(12, 0.2, seed);
             let members: Vec<usize> = graph.order().unwrap();
             let parents = graph.renumbered(&members);
-            assert_eq!(Some(count_densely(&parents)), count_sparsely(&parents, MOST_DOWN_SETS));
+            assert_eq!(Some(count_densely(&parents)), count_sparsely(&parents, MAX_DOWN_SETS));
         }
     }
 

@@ -1,6 +1,6 @@
 //! MADE+ as a distribution over models, learned by score-function gradients.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::descent::Descent;
 use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
@@ -11,14 +11,17 @@ use crate::random::Stream;
 use crate::simd::Real;
 use crate::space::ModelSpace;
 use crate::state::{State, StateError};
+use crate::workers::Spare;
 
 /// Words are drawn symbol by symbol from a [`WordNet`]; symbols that the space forbids get probability 0.
 pub struct Autoregressive<D: Device> {
     problem: Arc<dyn Problem>,
     net: WordNet,
     descent: Descent<D>,
-    /// Taken while words are drawn or evaluated.
-    evaluation: Mutex<Evaluation<D>>,
+    /// For words that are drawn or evaluated.
+    evaluations: Spare<Evaluation<D>>,
+    /// Rows of a batch.
+    rows: usize,
     training: WordWorkspace<D>,
     weights: Vec<D::Real>,
 }
@@ -52,18 +55,12 @@ impl<D: Device> Autoregressive<D> {
         rows: usize,
         seed: u64,
     ) -> Result<Self, ModelsError> {
-        let width = problem.space().arities().len();
         let net = WordNet::new(problem.space().arities(), settings)?;
         let rows = rows.max(1);
-        let evaluation = Evaluation {
-            work: net.workspace(device, rows, WordPasses::Evaluation)?,
-            uniforms: vec![D::Real::ZERO; rows * width],
-            numbers: vec![D::Real::ZERO; rows],
-            words: vec![0; rows * width],
-        };
         Ok(Self {
             descent: Descent::new(device, &net.initial_parameters(seed), learning)?,
-            evaluation: Mutex::new(evaluation),
+            evaluations: Spare::default(),
+            rows,
             training: net.workspace(device, rows, WordPasses::Training)?,
             weights: vec![D::Real::ZERO; rows],
             net,
@@ -71,9 +68,14 @@ impl<D: Device> Autoregressive<D> {
         })
     }
 
-    fn evaluation(&self) -> MutexGuard<'_, Evaluation<D>> {
-        // What a panic left there is overwritten.
-        self.evaluation.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Calls `work` with memory for the words of a chunk, and with the network.
+    fn evaluate(
+        &self,
+        device: &D,
+        work: impl FnOnce(&mut Evaluation<D>, (&WordNet, &D::Buffer)) -> Result<(), WordError>,
+    ) -> Result<(), ModelsError> {
+        let make = || Evaluation::new(device, &self.net, self.rows);
+        Ok(self.evaluations.lend(make, |evaluation| work(evaluation, (&self.net, &self.descent.parameters)))?)
     }
 
     /// The gradient of the mean loss as the batch estimates it.
@@ -88,6 +90,16 @@ impl<D: Device> Autoregressive<D> {
 }
 
 impl<D: Device> Evaluation<D> {
+    fn new(device: &D, net: &WordNet, rows: usize) -> Result<Self, WordError> {
+        let width = net.arities.len();
+        Ok(Self {
+            work: net.workspace(device, rows, WordPasses::Evaluation)?,
+            uniforms: vec![D::Real::ZERO; rows * width],
+            numbers: vec![D::Real::ZERO; rows],
+            words: vec![0; rows * width],
+        })
+    }
+
     /// Log probabilities of up to as many words as there is room for; the rest of it repeats zeros.
     fn log_prob(
         &mut self,
@@ -143,26 +155,29 @@ fn entropy_by_weights(log_q: &[f64], log_q_new: &[f64]) -> f64 {
 
 impl<D: Device> ModelDistribution<D> for Autoregressive<D> {
     fn sample(&self, device: &D, draw: Draw, words: &mut [u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
-        let (space, mut evaluation) = (self.problem.space(), self.evaluation());
-        let (width, rows) = (space.arities().len(), evaluation.work.rows());
-        for (index, chunk) in words.chunks_mut(rows * width).zip(log_q.chunks_mut(rows)).enumerate() {
-            let stream = |row| draw.row(index * rows + row);
-            evaluation.sample(device, (&self.net, &self.descent.parameters), rules(space), stream, chunk)?;
-        }
-        Ok(())
+        let (space, rows) = (self.problem.space(), self.rows);
+        let width = space.arities().len();
+        self.evaluate(device, |evaluation, net| {
+            for (index, chunk) in words.chunks_mut(rows * width).zip(log_q.chunks_mut(rows)).enumerate() {
+                evaluation.sample(device, net, rules(space), |row| draw.row(index * rows + row), chunk)?;
+            }
+            Ok(())
+        })
     }
 
     fn log_prob(&self, device: &D, words: &[u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
-        let (space, mut evaluation) = (self.problem.space(), self.evaluation());
-        let (width, rows) = (space.arities().len(), evaluation.work.rows());
-        for (words, log_q) in words.chunks(rows * width).zip(log_q.chunks_mut(rows)) {
-            match evaluation.log_prob(device, (&self.net, &self.descent.parameters), rules(space), words, log_q) {
-                Ok(()) => {}
-                Err(WordError::Symbol { .. }) => log_q.fill(f64::NAN),
-                Err(error) => return Err(error.into()),
+        let (space, rows) = (self.problem.space(), self.rows);
+        let width = space.arities().len();
+        self.evaluate(device, |evaluation, net| {
+            for (words, log_q) in words.chunks(rows * width).zip(log_q.chunks_mut(rows)) {
+                match evaluation.log_prob(device, net, rules(space), words, log_q) {
+                    Ok(()) => {}
+                    Err(WordError::Symbol { .. }) => log_q.fill(f64::NAN),
+                    Err(error) => return Err(error),
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError> {
@@ -174,17 +189,19 @@ impl<D: Device> ModelDistribution<D> for Autoregressive<D> {
         self.gradient(device, batch)?;
         // The draws' log probabilities are at hand: H(ψ) needs no pass of its own.
         let entropy = -batch.log_q.iter().sum::<f64>() / batch.log_q.len().max(1) as f64;
-        let Self { problem, net, descent, evaluation, .. } = self;
-        let Evaluation { work, numbers, .. } = evaluation.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Self { problem, net, descent, evaluations, rows, .. } = self;
         let mut log_q_new = vec![0.0; batch.log_q.len()];
-        if batch.information_limit < f64::INFINITY {
-            work.write_words(device, batch.words)?;
-        }
-        descent.step(device, batch.pace, batch.information_limit, entropy, |parameters| {
-            net.log_prob(device, parameters, work, rules(problem.space()))?;
-            work.read_log_prob(device, numbers)?;
-            log_q_new.iter_mut().zip(&*numbers).for_each(|(to, value)| *to = value.to_f64());
-            Ok(entropy_by_weights(batch.log_q, &log_q_new))
+        let make = || Evaluation::new(device, net, *rows).map_err(ModelsError::from);
+        evaluations.lend(make, |Evaluation { work, numbers, .. }| {
+            if batch.information_limit < f64::INFINITY {
+                work.write_words(device, batch.words)?;
+            }
+            descent.step(device, batch.pace, batch.information_limit, entropy, |parameters| {
+                net.log_prob(device, parameters, work, rules(problem.space()))?;
+                work.read_log_prob(device, numbers)?;
+                log_q_new.iter_mut().zip(&*numbers).for_each(|(to, value)| *to = value.to_f64());
+                Ok(entropy_by_weights(batch.log_q, &log_q_new))
+            })
         })
     }
 

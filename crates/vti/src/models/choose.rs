@@ -112,6 +112,11 @@ pub enum ModelsError {
         "a modular distribution needs a density that is a product over blocks, such as graphs of few nodes, and structure = \"blocks\""
     )]
     NotModular,
+    /// Drawing from a distribution whose run was ended before its first step.
+    #[error(
+        "the run ended while q(m) was prepared, before its first step: there is nothing to draw from yet\nhint: resume it"
+    )]
+    NotPrepared,
     /// A covariance that would not fit into memory.
     #[error(
         "a full covariance over {models} models is too large, it can be kept for {most}; use covariance = \"diagonal\""

@@ -60,10 +60,13 @@ impl<D: Device> Descent<D> {
             return Ok(ModelUpdate { scale: 0.0 });
         }
         device.combine(1.0, &self.parameters, 0.0, &mut self.previous)?;
-        // A gradient that is not finite moves nothing, so that whatever the search below finds is 0 times the step.
         self.optimiser.update(device, pace * self.rate, &self.gradient, &mut self.parameters)?;
         if limit == f64::INFINITY {
             return Ok(ModelUpdate { scale: 1.0 });
+        }
+        // A gradient that is not finite moves nothing, and says nothing about the next step.
+        if self.optimiser.record(device)?.failures > 0 {
+            return Ok(ModelUpdate { scale: 0.0 });
         }
         device.combine(1.0, &self.parameters, 0.0, &mut self.change)?;
         device.combine(-1.0, &self.previous, 1.0, &mut self.change)?;
@@ -72,11 +75,17 @@ impl<D: Device> Descent<D> {
             device.combine(1.0, &self.previous, 0.0, &mut self.parameters)?;
             device.combine(scale, &self.change, 1.0, &mut self.parameters)?;
             // Not a number is not within the limit.
-            if (entropy_of(&self.parameters)? - entropy).abs() <= limit {
-                self.scale = scale;
-                return Ok(ModelUpdate { scale });
+            match entropy_of(&self.parameters) {
+                Ok(new) if (new - entropy).abs() <= limit => {
+                    self.scale = scale;
+                    return Ok(ModelUpdate { scale });
+                }
+                Ok(_) => scale *= 0.5,
+                Err(error) => {
+                    device.combine(1.0, &self.previous, 0.0, &mut self.parameters)?;
+                    return Err(error);
+                }
             }
-            scale *= 0.5;
         }
         device.combine(1.0, &self.previous, 0.0, &mut self.parameters)?;
         self.scale = 1.0;

@@ -1,12 +1,11 @@
 //! All memory of a [`WordNet`]'s passes, planned once.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::words::{WordError, WordNet, outputs};
 use crate::device::{Device, DeviceError, Entry, Placement, RowPlan, ShortSlice};
 use crate::flow::made::{Made, MadeScratch, MadeTape, MadeUnits};
 use crate::simd::Real;
 use crate::space::ModelSpace;
+use crate::workers::Spare;
 
 /// What a workspace is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,40 +28,10 @@ pub struct WordWorkspace<D: Device> {
     /// Whether the shards hold log probabilities of known words that no backward pass has used up.
     pub(super) forward_done: bool,
     pub(super) shards: Vec<Shard<D>>,
-    pub(super) spare: Spare<D>,
+    /// Hidden units for shards that need them only during a pass.
+    pub(super) spare: Spare<MadeUnits<D>>,
     /// For moving words in.
     host: Vec<D::Real>,
-}
-
-/// Hidden units for shards that need them only during a pass. A shard takes what another has just put down, so that they stay
-/// in a core's caches, and there are no more than shards at work at the same time.
-pub(super) struct Spare<D: Device>(Mutex<Vec<MadeUnits<D>>>);
-
-impl<D: Device> Spare<D> {
-    fn place(&self) -> MutexGuard<'_, Vec<MadeUnits<D>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Calls `pass` with a shard that has hidden units.
-    pub(super) fn lend(
-        &self,
-        made: &Made,
-        device: &D,
-        shard: &mut Shard<D>,
-        pass: impl FnOnce(&mut Shard<D>) -> Result<(), DeviceError>,
-    ) -> Result<(), DeviceError> {
-        if shard.training.is_some() {
-            // It keeps its own for the backward pass.
-            return pass(shard);
-        }
-        let units = self.place().pop();
-        let units = units.map_or_else(|| made.units(device, shard.capacity), Ok)?;
-        let none = std::mem::replace(&mut shard.tape.units, units);
-        let passed = pass(shard);
-        let units = std::mem::replace(&mut shard.tape.units, none);
-        self.place().push(units);
-        passed
-    }
 }
 
 /// A share of the rows, numbered from 0.
@@ -85,6 +54,31 @@ pub(super) struct Shard<D: Device> {
     prefix: Vec<u16>,
     /// Constraints: made when first needed.
     rules: Option<Rules<D>>,
+}
+
+impl<D: Device> Shard<D> {
+    /// Calls `pass` with hidden units: spare ones, or its own where it keeps them for the backward pass.
+    pub(super) fn with_units(
+        &mut self,
+        spare: &Spare<MadeUnits<D>>,
+        made: &Made,
+        device: &D,
+        pass: impl FnOnce(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        if self.training.is_some() {
+            return pass(self);
+        }
+        let capacity = self.capacity;
+        spare.lend(
+            || made.units(device, capacity),
+            |units| {
+                std::mem::swap(&mut self.tape.units, units);
+                let passed = pass(self);
+                std::mem::swap(&mut self.tape.units, units);
+                passed
+            },
+        )
+    }
 }
 
 /// What a shard needs for gradients.
@@ -174,7 +168,7 @@ impl<D: Device> WordWorkspace<D> {
             input_width,
             forward_done: false,
             shards: (0..rows).step_by(shard_rows).map(shard).collect::<Result<_, _>>()?,
-            spare: Spare(Mutex::default()),
+            spare: Spare::default(),
             host: Vec::with_capacity(shard_rows * input_width.max(variables)),
         })
     }

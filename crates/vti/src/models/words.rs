@@ -239,7 +239,7 @@ impl WordNet {
             Ok(())
         };
         let WordWorkspace { shards, spare, .. } = work;
-        Ok(device.workers().try_for_each(shards, |_, shard| spare.lend(&self.made, device, shard, draw))?)
+        Ok(device.workers().try_for_each(shards, |_, shard| shard.with_units(spare, &self.made, device, draw))?)
     }
 
     /// Log probabilities of the words in `work`, −∞ where `rules` forbid one.
@@ -267,7 +267,7 @@ impl WordNet {
             Ok(())
         };
         let WordWorkspace { shards, spare, .. } = work;
-        device.workers().try_for_each(shards, |_, shard| spare.lend(&self.made, device, shard, evaluate))?;
+        device.workers().try_for_each(shards, |_, shard| shard.with_units(spare, &self.made, device, evaluate))?;
         work.forward_done = true;
         Ok(())
     }

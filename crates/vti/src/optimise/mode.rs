@@ -9,7 +9,7 @@ pub(crate) struct Mode {
 
 /// The share of the promised rise that a step must bring (Armijo).
 const SUFFICIENT: f64 = 1e-4;
-/// Half the promised rise below which there is nothing left to maximise.
+/// Half the promised rise below which there is nothing left to gain.
 const FLAT: f64 = 1e-12;
 
 /// Climbs `f`, which returns its value and writes its gradient, by BFGS with a backtracking search (Nocedal and Wright,

@@ -63,9 +63,11 @@ impl Draws {
         &self.theta[row * self.stride..][..self.dims[row]]
     }
 
-    /// The logarithm of the target, with the weight of its arrangement, over q: the draw's importance weight.
+    /// The logarithm of the target, with the weight of its arrangement, over q: the draw's importance weight. Not a number
+    /// where the target was not asked for.
     pub fn log_ratio(&self, row: usize) -> f64 {
-        self.log_target[row] + self.log_arrangement[row] - self.log_q[row]
+        let target = self.log_target.get(row).zip(self.log_arrangement.get(row));
+        target.map_or(f64::NAN, |(log_target, log_arrangement)| log_target + log_arrangement - self.log_q[row])
     }
 
     /// Adds the draws of another batch.

@@ -5,7 +5,7 @@ mod saved;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 pub use draws::{BlockDraws, Draws};
 pub use saved::LoadError;
@@ -20,7 +20,7 @@ use crate::problem::{Constraints, Problem};
 use crate::random::Purpose;
 use crate::space::{Catalogue, Model};
 use crate::stats::Estimate;
-use crate::workers::Workers;
+use crate::workers::{Spare, Workers};
 
 /// Up to so many models their probabilities are computed one by one.
 const MAX_ENUMERATED: usize = 1 << 16;
@@ -37,8 +37,8 @@ fn step(batch: u32, part: u32) -> u64 {
 /// at once.
 pub struct Posterior<D: Device> {
     pub(crate) family: Family<D>,
-    /// Memory for evaluations that nobody uses at the moment.
-    passes: Mutex<Vec<Pass<D>>>,
+    /// Memory for evaluations.
+    passes: Spare<Pass<D>>,
     seed: u64,
     warnings: Vec<String>,
 }
@@ -70,21 +70,16 @@ pub struct Point {
 }
 
 impl<D: Device> Posterior<D> {
-    /// The posterior that a family has become, with what its trainer was not happy with.
+    /// The posterior that a family has become, with what its trainer was not happy with. Where the run ended before q(m) was
+    /// prepared, whatever needs it is an error.
     pub fn new(mut family: Family<D>, seed: u64, warnings: Vec<String>) -> Self {
-        family.prepare_in_silence();
         family.models.end_exploration(&family.device);
-        Self { family, passes: Mutex::default(), seed, warnings }
+        Self { family, passes: Spare::default(), seed, warnings }
     }
 
     /// Calls `work` with memory for a batch of up to [`BATCH_ROWS`] rows.
     fn with_pass<T>(&self, work: impl FnOnce(&mut Pass<D>) -> Result<T, FamilyError>) -> Result<T, FamilyError> {
-        let idle = || self.passes.lock().unwrap_or_else(PoisonError::into_inner);
-        let pass = idle().pop();
-        let mut pass = pass.map_or_else(|| self.family.pass(BATCH_ROWS, Passes::Evaluation), Ok)?;
-        let result = work(&mut pass);
-        idle().push(pass);
-        result
+        self.passes.lend(|| self.family.pass(BATCH_ROWS, Passes::Evaluation), work)
     }
 
     /// The family behind it.
@@ -353,6 +348,7 @@ impl<D: Device> Posterior<D> {
         let (saved, mut state) = Saved::read::<D>(path, &*problem)?;
         let mut family = Family::new(problem, device, &saved.family, saved.rows, saved.seed)?;
         family.restore(&mut state.take_state("family"))?;
+        family.prepare_in_silence();
         Ok(Self::new(family, saved.seed, saved.warnings))
     }
 }

@@ -95,7 +95,8 @@ impl Saved {
         if saved.precision != D::Real::NAME {
             return Err(LoadError::Precision { path: name(), found: saved.precision, expected: D::Real::NAME });
         }
-        if !saved.fingerprint.matches(&Fingerprint::of(problem)) {
+        let known = [Fingerprint::of, Fingerprint::with_arrangements];
+        if !known.iter().any(|of| saved.fingerprint.matches(&of(problem))) {
             return Err(LoadError::OtherProblem { path: name() });
         }
         Ok((saved, state))

@@ -26,8 +26,23 @@ const POINTS: u64 = 8;
 impl Fingerprint {
     /// The fingerprint of a problem.
     pub fn of(problem: &dyn Problem) -> Self {
+        Self::with(problem, |word, theta| log_density(problem, word, theta))
+    }
+
+    /// As versions made it that multiplied the density by the weights of its blocks' arrangements, so that what they saved
+    /// can be read.
+    pub(crate) fn with_arrangements(problem: &dyn Problem) -> Self {
+        Self::with(problem, |word, theta| log_density(problem, word, theta) + log_arrangements(problem, word, theta))
+    }
+
+    fn with(problem: &dyn Problem, log_density: impl Fn(&[u16], &[f64]) -> f64) -> Self {
         let space = problem.space();
-        let densities = (0..POINTS).map(|point| densities(problem, Stream::new(0, Purpose::Other(0), 0, point)));
+        let densities = (0..POINTS).map(|point| {
+            let (word, theta) = random_point(problem, Stream::new(0, Purpose::Other(0), 0, point));
+            let preconditioner = problem.preconditioner(&word).map_or(0.0, |found| found.log_jacobian());
+            [problem.log_prior(&word), log_density(&word, &theta), preconditioner]
+                .map(|value| value.is_finite().then_some(value))
+        });
         Self {
             arities: space.arities().to_vec(),
             max_dim: space.max_dim(),
@@ -54,8 +69,26 @@ impl Fingerprint {
     }
 }
 
-/// Prior, density and preconditioner of a random model at a random point.
-fn densities(problem: &dyn Problem, mut stream: Stream) -> [Option<f64>; 3] {
+fn log_density(problem: &dyn Problem, word: &[u16], theta: &[f64]) -> f64 {
+    problem.log_density(word, theta, &mut vec![0.0; theta.len()]).unwrap_or(f64::NAN)
+}
+
+fn log_arrangements(problem: &dyn Problem, word: &[u16], theta: &[f64]) -> f64 {
+    let Some(blocks) = problem.blocks() else { return 0.0 };
+    let (mut keys, mut active) = (vec![0; blocks.count()], vec![false; blocks.width()]);
+    blocks.keys(word, &mut keys);
+    let (mut sum, mut rest) = (0.0, theta);
+    for (block, &key) in keys.iter().enumerate() {
+        blocks.mark_active(block, key, &mut active);
+        let (here, after) = rest.split_at(active.iter().filter(|&&active| active).count());
+        sum += blocks.log_arrangement(block, key, here, &mut vec![0.0; here.len()]);
+        rest = after;
+    }
+    sum
+}
+
+/// A random model with random natural parameters.
+fn random_point(problem: &dyn Problem, mut stream: Stream) -> (Vec<u16>, Vec<f64>) {
     let space = problem.space();
     let mut word: Vec<u16> = Vec::with_capacity(space.arities().len());
     let mut allowed = Vec::new();
@@ -69,7 +102,7 @@ fn densities(problem: &dyn Problem, mut stream: Stream) -> [Option<f64>; 3] {
     space.mark_active(&word, &mut mask);
     let active: Vec<u32> = (0..space.max_dim() as u32).filter(|&c| mask[c as usize]).collect();
     let free: Vec<f64> = active.iter().map(|_| stream.normal()).collect();
-    let theta = match problem.constraints() {
+    let natural = match problem.constraints() {
         Some(constraints) => {
             let mut natural = vec![0.0; constraints.natural_dim(&active)];
             constraints.to_natural(&active, &free, &mut natural);
@@ -77,8 +110,5 @@ fn densities(problem: &dyn Problem, mut stream: Stream) -> [Option<f64>; 3] {
         }
         None => free,
     };
-    let density = problem.log_density(&word, &theta, &mut vec![0.0; theta.len()]);
-    let preconditioner = problem.preconditioner(&word).map_or(0.0, |preconditioner| preconditioner.log_jacobian());
-    [problem.log_prior(&word), density.unwrap_or(f64::NAN), preconditioner]
-        .map(|value| value.is_finite().then_some(value))
+    (word, natural)
 }

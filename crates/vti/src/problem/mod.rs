@@ -165,6 +165,7 @@ impl DensityBatch<'_> {
         let model = &self.words[row * self.width..][..self.width];
         (model, &self.theta[place.clone()], &mut self.gradient[place])
     }
+
     /// Calls `work` with some rows at a time, side by side on the host's threads. How rows are grouped depends on their number
     /// alone. The row of an error is that of the whole batch.
     pub fn share_out(

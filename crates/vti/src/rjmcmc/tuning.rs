@@ -12,11 +12,11 @@ const LENGTH: f64 = 2.38;
 /// An adapted pseudo-prior is so much wider than what was seen: a jump back must be possible from the tails.
 const WIDER: f64 = 1.3;
 /// Products of gradients are summed for all pairs of coordinates up to so many coordinates, beyond that for squares alone.
-const MOST_PAIRS: usize = 512;
+const MAX_PAIRS: usize = 512;
 /// So many draws weigh as much as the belief that coordinates have nothing to do with each other.
 const PRIOR_DRAWS: f64 = 50.0;
 /// What fewer draws than this say is not listened to.
-const LEAST_DRAWS: f64 = 10.0;
+const MIN_DRAWS: f64 = 10.0;
 
 /// How chains move; frozen after the burn-in.
 ///
@@ -42,7 +42,7 @@ struct Pairs {
 
 impl Pairs {
     fn new(dim: usize) -> Self {
-        let full = dim <= MOST_PAIRS;
+        let full = dim <= MAX_PAIRS;
         Self { dim, full, values: vec![0.0; if full { dim * dim } else { dim }] }
     }
 
@@ -126,7 +126,7 @@ impl Tuning {
     pub(super) fn learn(&mut self, moments: &Moments) {
         for i in 0..self.dim() {
             let n = moments.count[i];
-            if n < LEAST_DRAWS {
+            if n < MIN_DRAWS {
                 continue;
             }
             let mean = moments.sum[i] / n;
@@ -138,9 +138,9 @@ impl Tuning {
         for (place, value) in self.precision.values.iter_mut().enumerate() {
             let (n, product) = (moments.pairs.values[place], moments.products.values[place]);
             let alone = !moments.pairs.full || place % (moments.pairs.dim + 1) == 0;
-            if alone && n >= LEAST_DRAWS && product > 0.0 && product.is_finite() {
+            if alone && n >= MIN_DRAWS && product > 0.0 && product.is_finite() {
                 *value = product / n;
-            } else if !alone && n >= LEAST_DRAWS && product.is_finite() {
+            } else if !alone && n >= MIN_DRAWS && product.is_finite() {
                 *value = product / (n + PRIOR_DRAWS);
             }
         }

@@ -55,9 +55,9 @@ pub enum FlowGradient {
 /// The target at first is `η(θ | m)^β`, with β rising from `start` to 1 over a share of the steps.
 ///
 /// Where a posterior has several modes, a flow that is taken straight to it settles on those that are nearest; a flat target
-/// has no modes to settle on. Only φ sees it: reported bounds are those of η itself. With
-/// [`InformationSettings::Share`] and a `warm_up` above 0, q(m) stays as it is meanwhile; otherwise it follows those bounds from the
-/// first step on, while φ is still fitted to a flatter target.
+/// has no modes to settle on. Only φ sees it: reported bounds are those of η itself. With [`InformationSettings::Share`] and a
+/// `warm_up` above 0, q(m) stays as it is meanwhile; otherwise it follows those bounds from the first step on, while φ is still
+/// fitted to a flatter target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TemperSettings {
@@ -206,8 +206,9 @@ impl Default for TrainSettings {
 }
 
 impl TrainSettings {
-    /// Settings for densities over blocks whose preconditioners and estimates are good, as those of graphs are: flows begin where others
-    /// end, and scores of blocks are compared from the first step on. So nothing is tempered or warmed up, and few steps suffice.
+    /// Settings for densities over blocks whose preconditioners and estimates are good, as those of graphs are: flows begin
+    /// where others end, and scores of blocks are compared from the first step on. So nothing is tempered or warmed up, and few
+    /// steps suffice.
     pub fn blockwise() -> Self {
         Self {
             batch: 128,

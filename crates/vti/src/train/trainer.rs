@@ -186,7 +186,7 @@ impl<D: Device> Trainer<D> {
         let start = Instant::now();
         if self.family.prepare(&mut |done, parts| observer.prepare(done, parts)).is_break() {
             let unsaved = self.save().err();
-            return Ok(Fit { unsaved, ..self.finish(Stop::Observer) });
+            return Ok(Fit { unsaved, ..self.into_fit(Stop::Observer) });
         }
         self.plan_for_time_limit(start)?;
         let before = self.seconds;
@@ -237,7 +237,12 @@ impl<D: Device> Trainer<D> {
     }
 
     /// What was learned so far.
-    pub fn finish(self, stop: Stop) -> Fit<D> {
+    pub fn finish(mut self, stop: Stop) -> Fit<D> {
+        self.family.prepare_in_silence();
+        self.into_fit(stop)
+    }
+
+    fn into_fit(self, stop: Stop) -> Fit<D> {
         Fit {
             posterior: Posterior::new(self.family, self.settings.seed, self.warm_up.warning().into_iter().collect()),
             stop,
@@ -300,7 +305,8 @@ impl<D: Device> Trainer<D> {
     fn report(&self, rate: f64, models: ModelUpdate, dropped: Vec<Dropped>) -> StepReport {
         let Self { pass, batch, .. } = self;
         let kept = (0..pass.rows()).filter(|&row| batch.kept[row]);
-        let elbos = kept.map(|row| -objective::loss(batch.log_h[row], pass.log_q_model[row], batch.log_prior[row]));
+        let elbos =
+            kept.map(|row| objective::bound_term(batch.log_h[row], pass.log_q_model[row], batch.log_prior[row]));
         let (count, mean, squares) = elbos.fold((0.0, 0.0, 0.0), |(count, mean, squares), elbo: f64| {
             let off = elbo - mean;
             let mean = mean + off / (count + 1.0);

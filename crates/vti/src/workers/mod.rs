@@ -5,6 +5,7 @@
 
 mod parts;
 mod region;
+mod spare;
 mod team;
 
 /// What a region is made of; a model checker puts its own in place of these.
@@ -31,6 +32,7 @@ mod sync {
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use self::parts::{Chunks, Parts};
+pub(crate) use self::spare::Spare;
 use self::team::Team;
 
 /// The most threads that can be asked for.

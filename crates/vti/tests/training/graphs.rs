@@ -78,7 +78,7 @@ fn densities_of_draws_are_those_of_points_and_of_blocks() {
                 assert!(close(target, draws.log_target[r]), "{sem:?} {noise:?}: {target} {}", draws.log_target[r]);
                 if split {
                     let blocks: f64 = draws.blocks.log_weights[3 * r..3 * r + 3].iter().sum();
-                    let whole = draws.log_target[r] - draws.log_q[r] - (log_prior - draws.log_q_model[r]);
+                    let whole = draws.log_ratio(r) - (log_prior - draws.log_q_model[r]);
                     assert!(close(blocks, whole), "{sem:?} {noise:?}: {blocks} {whole}");
                 }
             }

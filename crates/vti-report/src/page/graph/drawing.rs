@@ -15,7 +15,7 @@ const NAME_WIDTH: (f64, f64) = (130.0, 84.0);
 /// From this many nodes on names have less room.
 const MAX_DRAWN_NODES: usize = 16;
 /// Nodes do not grow beyond the needs of this many lines.
-const MOST_PORTS: usize = 16;
+const MAX_PORTS: usize = 16;
 /// Length and half width of an arrowhead.
 const HEAD: (f64, f64) = (9.0, 4.2);
 /// On narrow screens the drawing may shrink to this share of its size before it is scrolled.
@@ -131,7 +131,7 @@ fn svg(known: &Known<'_>, views: &[(View, Vec<Line>); 3]) -> String {
 
 /// How wide a node is: as its name needs, and its lines, of which about half end at either side.
 fn width(name: &str, node: usize, pairs: &[(usize, usize)]) -> f64 {
-    let lines = pairs.iter().filter(|pair| pair.0 == node || pair.1 == node).count().min(MOST_PORTS);
+    let lines = pairs.iter().filter(|pair| pair.0 == node || pair.1 == node).count().min(MAX_PORTS);
     let for_lines = 2.0 * CORNER + PORT * (0.6 * lines as f64);
     (text_width(name, NAME) + 26.0).max(for_lines).max(46.0)
 }

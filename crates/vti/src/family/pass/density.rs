@@ -142,7 +142,12 @@ impl<D: Device> Pass<D> {
     }
 
     fn density_error(&self, family: &Family<D>, row: usize, error: &DensityError) -> FamilyError {
-        FamilyError::Density { model: family.space().label(self.word(row)), reason: error.to_string() }
+        let model = if row < self.rows() {
+            family.space().label(self.word(row))
+        } else {
+            format!("(row {row} of a batch of {})", self.rows())
+        };
+        FamilyError::Density { model, reason: error.to_string() }
     }
 
     /// Natural parameters of all rows.

@@ -130,6 +130,10 @@ impl Modular {
         ControlFlow::Continue(())
     }
 
+    fn check_prepared(&self) -> Result<(), ModelsError> {
+        if self.tables.is_empty() { Err(ModelsError::NotPrepared) } else { Ok(()) }
+    }
+
     /// Sums over all models of the scores as they are.
     fn refresh(&mut self, workers: &Workers) {
         let Self { scores, sums, .. } = self;
@@ -213,11 +217,13 @@ impl<D: Device> ModelDistribution<D> for Modular {
     }
 
     fn sample(&self, device: &D, draw: Draw, words: &mut [u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
+        self.check_prepared()?;
         draw_words(device.workers(), &*self.sums, &self.scores.blocks, draw, words, log_q);
         Ok(())
     }
 
     fn log_prob(&self, _: &D, words: &[u16], log_q: &mut [f64]) -> Result<(), ModelsError> {
+        self.check_prepared()?;
         self.log_probs(words, log_q);
         Ok(())
     }

@@ -9,6 +9,9 @@ use crate::problem::{BlockModels, Blocks, KeyScores};
 use crate::state::{State, StateError};
 use crate::workers::Workers;
 
+/// Bits of an integer that a number holds exactly.
+const NUMBER_BITS: u32 = f64::MANTISSA_DIGITS;
+
 /// What is learned about the keys of a block.
 pub(super) struct KeyTable {
     pub(super) learner: Learner,
@@ -61,8 +64,7 @@ impl KeyTable {
 
     pub(super) fn state(&self, scores: &KeyScores) -> State {
         let mut state = State::default();
-        // Keys of few bits are exact as numbers.
-        state.put("sets", &scores.keys.iter().map(|&key| key as f64).collect::<Vec<_>>());
+        put_keys(&mut state, &scores.keys);
         state.put("logits", &scores.scores);
         self.learner.put(&mut state);
         state
@@ -76,12 +78,29 @@ pub(super) fn restore(
     settings: &ModularSettings,
     state: &mut State,
 ) -> Result<(KeyScores, KeyTable), StateError> {
-    let keys = state.take_any::<f64>("sets")?;
-    let estimates = keys.into_iter().map(|key| (key as u64, 0.0)).collect();
+    let estimates = take_keys(state)?.into_iter().map(|key| (key, 0.0)).collect();
     let (mut scores, mut table) = from_estimates(block, models, settings, estimates);
     scores.scores = state.take("logits", scores.keys.len())?;
     table.learner.restore(state)?;
     Ok((scores, table))
+}
+
+/// Keeps keys as numbers, those of more than 53 bits in two parts.
+fn put_keys(state: &mut State, keys: &[u64]) {
+    let bits = |of: fn(u64) -> u64| keys.iter().map(|&key| of(key) as f64).collect::<Vec<_>>();
+    state.put("sets", &bits(|key| key & ((1 << NUMBER_BITS) - 1)));
+    if keys.iter().any(|key| key >> NUMBER_BITS != 0) {
+        state.put("sets_high", &bits(|key| key >> NUMBER_BITS));
+    }
+}
+
+fn take_keys(state: &mut State) -> Result<Vec<u64>, StateError> {
+    let low = state.take_any::<f64>("sets")?;
+    let high = match state.take::<f64>("sets_high", low.len()) {
+        Err(StateError::Missing { .. }) => vec![0.0; low.len()],
+        high => high?,
+    };
+    Ok(low.iter().zip(&high).map(|(&low, &high)| (high as u64) << NUMBER_BITS | low as u64).collect())
 }
 
 /// Where there is no estimate, the worst of the others has to do: a key must not be lost for want of one.
@@ -142,4 +161,19 @@ pub(super) fn search(
         last = estimates;
     }
     found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_any_number_of_bits_are_kept() {
+        for keys in [vec![0, 5, (1 << 53) - 1], vec![3, (1 << 53) + 1, 1 << 63, u64::MAX]] {
+            let mut state = State::default();
+            put_keys(&mut state, &keys);
+            assert_eq!(take_keys(&mut state).unwrap(), keys);
+        }
+    }
 }

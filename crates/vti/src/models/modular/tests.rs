@@ -358,8 +358,10 @@ fn a_state_goes_on_bit_for_bit() {
         let new = || unprepared(space.nodes(), &given, &ModularSettings::default()).unwrap();
         let state = |models: &Modular| ModelDistribution::<Cpu<f64>>::state(models, &device).unwrap();
         let mut first = new();
-        // Before anything was asked there is nothing to keep, and that can be kept too.
+        // Before anything was asked there is nothing to draw or keep, and that can be kept too.
         let mut nothing = new();
+        let drawn = ModelDistribution::<Cpu<f64>>::log_prob(&nothing, &device, &words, &mut vec![0.0; words.len()]);
+        assert_eq!(drawn, Err(ModelsError::NotPrepared));
         nothing.restore(&device, &mut state(&first)).unwrap();
         (0..3).for_each(|step| learn(&mut first, &truth, step, 1.0));
         (0..3).for_each(|step| learn(&mut nothing, &truth, step, 1.0));

@@ -134,9 +134,9 @@ fn condition_full(
         mean.iter_mut().zip(row).for_each(|(mean, w)| *mean += w * residual);
     }
     let w = &w;
-    let mut lanes: Vec<(usize, &mut [f64])> = covariance.chunks_mut(count * ROWS_PER_TASK).enumerate().collect();
-    workers.for_each(&mut lanes, |_, (block, lines)| {
-        Instructions::detect().run(Downdate { count, first: *block * ROWS_PER_TASK, w, lines });
+    let mut tasks: Vec<(usize, &mut [f64])> = covariance.chunks_mut(count * ROWS_PER_TASK).enumerate().collect();
+    workers.for_each(&mut tasks, |_, (task, lines)| {
+        Instructions::detect().run(Downdate { count, first: *task * ROWS_PER_TASK, w, lines });
     });
 }
 

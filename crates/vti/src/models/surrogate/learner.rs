@@ -5,7 +5,7 @@ use crate::state::{State, StateError};
 use crate::workers::Workers;
 
 /// The smallest noise variance: observations without any noise would leave nothing to divide by.
-const LEAST_NOISE: f64 = 1e-10;
+const MIN_NOISE: f64 = 1e-10;
 
 /// Mean and belief, with the noise of the observations and their level learned on the way.
 pub(in crate::models) struct Learner {
@@ -73,7 +73,7 @@ impl Learner {
             self.noise = decay * self.noise + (1.0 - decay) * variance;
             self.noise_weight = decay * self.noise_weight + (1.0 - decay);
         }
-        (self.noise / self.noise_weight).max(LEAST_NOISE)
+        (self.noise / self.noise_weight).max(MIN_NOISE)
     }
 
     /// The level of a batch: the mean innovation, weighted by what each observation is worth.

@@ -103,7 +103,7 @@ impl std::fmt::Debug for Surrogate {
 
 impl Surrogate {
     /// The most models a full covariance can be kept for.
-    pub const MOST_FULL: usize = 4096;
+    pub const MAX_FULL_MODELS: usize = 4096;
 
     /// Before any observation q is the prior, `log_prior` giving log p of every word of the catalogue.
     pub fn new(
@@ -121,8 +121,8 @@ impl Surrogate {
         let variance = settings.prior_sd * settings.prior_sd;
         let belief = match settings.covariance {
             Covariance::Diagonal => Belief::diagonal(count, variance),
-            Covariance::Full if count > Self::MOST_FULL => {
-                return Err(ModelsError::TooManyForFullCovariance { models: count, most: Self::MOST_FULL });
+            Covariance::Full if count > Self::MAX_FULL_MODELS => {
+                return Err(ModelsError::TooManyForFullCovariance { models: count, most: Self::MAX_FULL_MODELS });
             }
             Covariance::Full => Belief::full(count, |a, b| {
                 let distance = word(a).iter().zip(word(b)).filter(|(a, b)| a != b).count();

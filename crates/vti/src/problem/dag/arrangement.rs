@@ -8,9 +8,10 @@
 //! η'(θ) = η(θ) · H! · r(θ),     r(θ) = Π_k f_k(w_k) / Σ_{h left at k} f_k(w_h),     f_k(w) = Q_k(w) / Σ_j Q_j(w).
 //! ```
 //!
-//! Here w_h are the weights into and out of unit h, Q_k is what the best independent normal parameters ([`MeanFieldFit`]) say of unit k,
-//! so that f_k(w) is how well w fits place k among all, and r is the probability that units which are put into places one place after another, each with probability in proportion
-//! to how well it fits, end up as they stand. Nothing is lost: η is the same for all arrangements and r sums to 1 over them, so
+//! Here w_h are the weights into and out of unit h, Q_k is what the best independent normal parameters ([`MeanFieldFit`]) say
+//! of unit k, so that f_k(w) is how well w fits place k among all, and r is the probability that units which are put into
+//! places one place after another, each with probability in proportion to how well it fits, end up as they stand. Nothing is
+//! lost: η is the same for all arrangements and r sums to 1 over them, so
 //! the evidence `∫ η'` is `∫ η` exactly, and so are all means of functions of the node's mean. Units that Q does not tell apart,
 //! such as those that fell back to their prior, are shared evenly. Places that are known best come first: a vague one would fit
 //! any unit.

@@ -22,7 +22,7 @@ pub struct Enumeration {
 }
 
 /// The most nodes over which all graphs are enumerated.
-const MOST_NODES: usize = 5;
+const MAX_NODES: usize = 5;
 
 /// Why there is no exact answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum ExactError {
     NoClosedForm,
     /// More graphs than can be enumerated.
     #[error(
-        "{nodes} nodes are too many to enumerate all graphs, {MOST_NODES} are the most\nhint: leave columns out with --exclude"
+        "{nodes} nodes are too many to enumerate all graphs, {MAX_NODES} are the most\nhint: leave columns out with --exclude"
     )]
     TooManyNodes {
         /// How many there are.
@@ -51,7 +51,7 @@ impl Enumeration {
     /// Whether the graphs of a problem are few enough, and their evidences known.
     pub fn is_affordable(dag: &Dag) -> bool {
         let DagSettings { sem, noise, .. } = dag.settings();
-        matches!((sem, noise), (Sem::Linear {}, Noise::Known { .. })) && dag.table().names.len() <= MOST_NODES
+        matches!((sem, noise), (Sem::Linear {}, Noise::Known { .. })) && dag.table().names.len() <= MAX_NODES
     }
 
     /// The exact answer to a problem, or why there is none.
@@ -59,7 +59,7 @@ impl Enumeration {
         let DagSettings { sem, noise, weight_scale, .. } = dag.settings();
         let (Sem::Linear {}, Noise::Known { sigma }) = (sem, noise) else { return Err(ExactError::NoClosedForm) };
         let nodes = dag.table().names.len();
-        if nodes > MOST_NODES {
+        if nodes > MAX_NODES {
             return Err(ExactError::TooManyNodes { nodes });
         }
         let evidence = LinearEvidence::new(dag.table(), *sigma, *weight_scale)?;

@@ -27,7 +27,7 @@ pub(super) const PANEL: usize = 1024;
 const BLOCK_BYTES: usize = 16 << 10;
 
 /// The most lanes a vector has.
-pub(super) const MOST_LANES: usize = 16;
+pub(super) const MAX_LANES: usize = 16;
 
 /// Likelihoods of the nodes of a non-linear structural equation model with one hidden layer, given their parents.
 ///
@@ -153,7 +153,7 @@ impl<T: Real> MlpLikelihood<T> {
             weights: vec![T::ZERO; (inputs + 1) * self.full],
             units: AlignedVec::zeros(self.full * block),
             errors: AlignedVec::zeros(block),
-            lanes: AlignedVec::zeros(sums * MOST_LANES),
+            lanes: AlignedVec::zeros(sums * MAX_LANES),
             sums: vec![0.0; sums],
         }
     }

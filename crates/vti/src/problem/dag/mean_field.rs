@@ -15,7 +15,7 @@
 
 use std::f64::consts::TAU;
 
-use super::likelihood::{MOST_LANES, MlpLikelihood, PANEL};
+use super::likelihood::{MAX_LANES, MlpLikelihood, PANEL};
 use crate::simd::AlignedVec;
 use crate::simd::Real;
 use crate::simd::{Kernel, Vector};
@@ -66,7 +66,7 @@ impl<'a, T: Real> MeanField<'a, T> {
             weights: vec![T::ZERO; 2 * (inputs + 1) * full],
             units: AlignedVec::zeros(3 * full * block),
             errors: AlignedVec::zeros(block),
-            lanes: AlignedVec::zeros(sums * MOST_LANES),
+            lanes: AlignedVec::zeros(sums * MAX_LANES),
             sums: vec![0.0; sums],
         }
     }
@@ -293,7 +293,7 @@ impl<T: Real> Walk<'_, T> {
                     }
                 }
             }
-            for (sum, lanes) in self.sums.iter_mut().zip(self.lanes.chunks_exact(MOST_LANES)) {
+            for (sum, lanes) in self.sums.iter_mut().zip(self.lanes.chunks_exact(MAX_LANES)) {
                 *sum += lanes.iter().map(|x| x.to_f64()).sum::<f64>();
             }
         }
@@ -308,7 +308,7 @@ impl<T: Real> Walk<'_, T> {
         unsafe {
             let zero = V::splat(T::ZERO);
             // As many rows as the moments take, so that they never meet those of another block.
-            for row in (0..count.next_multiple_of(MOST_LANES)).step_by(N * V::LANES) {
+            for row in (0..count.next_multiple_of(MAX_LANES)).step_by(N * V::LANES) {
                 for unit in (0..full).step_by(M) {
                     let (mut means, mut variances) = ([[zero; N]; M], [[zero; N]; M]);
                     for (input, &column) in self.inputs.iter().enumerate() {
@@ -345,20 +345,20 @@ impl<T: Real> Walk<'_, T> {
     fn moments(&mut self, start: usize, count: usize) {
         let Self { places, weights, .. } = *self;
         let (full, block) = (places.full, self.errors.len());
-        let padded = count.next_multiple_of(MOST_LANES);
+        let padded = count.next_multiple_of(MAX_LANES);
         let response = &self.data[self.response + start..][..padded];
         self.errors[..padded].iter_mut().zip(response).for_each(|(error, &y)| *error = self.output_bias - y);
         let (first, rest) = self.units.split_at_mut(full * block);
         let (second, third) = rest.split_at_mut(full * block);
         for unit in 0..full {
             let weight = weights[2 * places.inputs * full + unit];
-            let (mut squares, mut seconds) = ([T::ZERO; MOST_LANES], [T::ZERO; MOST_LANES]);
-            let first = first[unit * block..][..padded].chunks_exact_mut(MOST_LANES);
-            let second = second[unit * block..][..padded].chunks_exact_mut(MOST_LANES);
-            let third = third[unit * block..][..padded].chunks_exact_mut(MOST_LANES);
-            let errors = self.errors[..padded].chunks_exact_mut(MOST_LANES);
+            let (mut squares, mut seconds) = ([T::ZERO; MAX_LANES], [T::ZERO; MAX_LANES]);
+            let first = first[unit * block..][..padded].chunks_exact_mut(MAX_LANES);
+            let second = second[unit * block..][..padded].chunks_exact_mut(MAX_LANES);
+            let third = third[unit * block..][..padded].chunks_exact_mut(MAX_LANES);
+            let errors = self.errors[..padded].chunks_exact_mut(MAX_LANES);
             for (((first, second), third), errors) in first.zip(second).zip(third).zip(errors) {
-                for lane in 0..MOST_LANES {
+                for lane in 0..MAX_LANES {
                     let (m, v) = (first[lane], second[lane]);
                     // A row of zeros has no variance; filled-up rows are such.
                     let s = (v + T::from_f64(1e-30)).sqrt();
@@ -373,20 +373,20 @@ impl<T: Real> Walk<'_, T> {
                     third[lane] = density * inverse;
                 }
             }
-            add(&mut self.lanes[(places.unit(1) + unit) * MOST_LANES..], &squares);
-            add(&mut self.lanes[(places.unit(2) + unit) * MOST_LANES..], &seconds);
+            add(&mut self.lanes[(places.unit(1) + unit) * MAX_LANES..], &squares);
+            add(&mut self.lanes[(places.unit(2) + unit) * MAX_LANES..], &seconds);
         }
         // Rows beyond the last one have no errors, whatever the biases make of them.
         self.errors[count..padded].fill(T::ZERO);
-        let (mut squares, mut total) = ([T::ZERO; MOST_LANES], [T::ZERO; MOST_LANES]);
-        for errors in self.errors[..padded].chunks_exact(MOST_LANES) {
-            for lane in 0..MOST_LANES {
+        let (mut squares, mut total) = ([T::ZERO; MAX_LANES], [T::ZERO; MAX_LANES]);
+        for errors in self.errors[..padded].chunks_exact(MAX_LANES) {
+            for lane in 0..MAX_LANES {
                 squares[lane] += errors[lane] * errors[lane];
                 total[lane] += errors[lane];
             }
         }
-        add(&mut self.lanes[places.squares() * MOST_LANES..], &squares);
-        add(&mut self.lanes[(places.squares() + 1) * MOST_LANES..], &total);
+        add(&mut self.lanes[places.squares() * MAX_LANES..], &squares);
+        add(&mut self.lanes[(places.squares() + 1) * MAX_LANES..], &total);
     }
 
     /// From E₁, Φ and φ/s to the derivatives of the expected squares with respect to m and v; Σ error · E₁.
@@ -394,20 +394,20 @@ impl<T: Real> Walk<'_, T> {
     fn derivatives(&mut self, count: usize) {
         let Self { places, weights, .. } = *self;
         let (full, block) = (places.full, self.errors.len());
-        let padded = count.next_multiple_of(MOST_LANES);
+        let padded = count.next_multiple_of(MAX_LANES);
         let two = T::ONE + T::ONE;
         let (first, rest) = self.units.split_at_mut(full * block);
         let (second, third) = rest.split_at_mut(full * block);
         for unit in 0..full {
             let outputs = &weights[2 * places.inputs * full..];
             let (weight, square) = (outputs[unit], outputs[full + unit]);
-            let mut crossed = [T::ZERO; MOST_LANES];
-            let first = first[unit * block..][..padded].chunks_exact_mut(MOST_LANES);
-            let second = second[unit * block..][..padded].chunks_exact_mut(MOST_LANES);
-            let third = third[unit * block..][..padded].chunks_exact(MOST_LANES);
-            let errors = self.errors[..padded].chunks_exact(MOST_LANES);
+            let mut crossed = [T::ZERO; MAX_LANES];
+            let first = first[unit * block..][..padded].chunks_exact_mut(MAX_LANES);
+            let second = second[unit * block..][..padded].chunks_exact_mut(MAX_LANES);
+            let third = third[unit * block..][..padded].chunks_exact(MAX_LANES);
+            let errors = self.errors[..padded].chunks_exact(MAX_LANES);
             for (((first, second), third), errors) in first.zip(second).zip(third).zip(errors) {
-                for lane in 0..MOST_LANES {
+                for lane in 0..MAX_LANES {
                     let (e1, cumulative, error) = (first[lane], second[lane], errors[lane]);
                     crossed[lane] += error * e1;
                     let by_e1 = two * weight * (error - weight * e1);
@@ -415,7 +415,7 @@ impl<T: Real> Walk<'_, T> {
                     second[lane] = by_e1 * third[lane] / two + square * cumulative;
                 }
             }
-            add(&mut self.lanes[(places.unit(0) + unit) * MOST_LANES..], &crossed);
+            add(&mut self.lanes[(places.unit(0) + unit) * MAX_LANES..], &crossed);
         }
     }
 
@@ -457,9 +457,9 @@ impl<T: Real> Walk<'_, T> {
             let lanes = self.lanes.as_mut_ptr();
             for p in 0..P {
                 for m in 0..M {
-                    let to = lanes.add((places.mean(first + p) + unit + m) * MOST_LANES);
+                    let to = lanes.add((places.mean(first + p) + unit + m) * MAX_LANES);
                     V::load(to).add(means[m][p]).store(to);
-                    let to = lanes.add((places.variance(first + p) + unit + m) * MOST_LANES);
+                    let to = lanes.add((places.variance(first + p) + unit + m) * MAX_LANES);
                     V::load(to).add(variances[m][p]).store(to);
                 }
             }
@@ -468,7 +468,7 @@ impl<T: Real> Walk<'_, T> {
 }
 
 #[inline(always)]
-fn add<T: Real>(to: &mut [T], from: &[T; MOST_LANES]) {
+fn add<T: Real>(to: &mut [T], from: &[T; MAX_LANES]) {
     to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
 }
 

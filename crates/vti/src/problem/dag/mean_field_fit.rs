@@ -40,13 +40,13 @@ const RANDOM_SPREAD: f64 = 0.7;
 const NEW_SPREAD: f64 = 0.1;
 /// Logarithm of the standard deviations that random starts have.
 const RANDOM_LOG_SCALE: f64 = -2.0;
-/// When a climb ends: 0.05 nats in ten steps are noise beside what separates the modes.
+/// When a climb ends: 0.05 nats in ten steps are noise beside what separates the fits.
 const LIMITS: Limits = Limits { steps: 400, flat: 0.05 };
 /// Logarithms of standard deviations stay within this: single precision holds their squares.
 const LOG_SCALES: (f64, f64) = (-15.0, 10.0);
 
 impl<T: Real> MeanField<'_, T> {
-    /// The highest of the modes reached from `starts`; none where there are no starts or none of them has a finite lower
+    /// The best of the fits reached from `starts`; none where there are no starts or none of them has a finite lower
     /// bound. Depends on nothing but its arguments.
     pub fn fit(
         &self,

@@ -27,7 +27,7 @@ pub use likelihood::{MlpLikelihood, Scratch};
 pub use mean_field::{MeanField, Moments};
 pub use mean_field_fit::{MeanFieldFit, Start};
 pub use normaliser::Normaliser;
-pub use prior::{MOST_NODES_OF_GRAPHS, StructurePrior};
+pub use prior::{MAX_NODES_OF_GRAPHS, StructurePrior};
 pub use rules::Rules;
 pub use sem::{Dag, DagError};
 

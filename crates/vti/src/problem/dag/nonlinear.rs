@@ -1,4 +1,4 @@
-//! Non-linear structural equations: the kernel, with memory for as many threads as there are, and modes met so far.
+//! Non-linear structural equations: the kernel, with memory for as many threads as there are, and the mean-field fits met so far.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,29 +7,30 @@ use super::arrangement::{expected_log_weight, is_arranged, log_weight};
 use super::{MeanField, MeanFieldFit, MlpLikelihood, Moments, Scratch, Start};
 use crate::problem::Preconditioner;
 use crate::simd::Real;
+use crate::workers::Spare;
 
-/// Modes by node and parents; none where there is none to be found.
-type Modes = HashMap<(usize, u64), Option<Arc<MeanFieldFit>>>;
+/// Fits by node and parents; none where there is none to be found.
+type Fits = HashMap<(usize, u64), Option<Arc<MeanFieldFit>>>;
 
-/// Likelihoods and modes of nodes given their parents.
+/// Likelihoods and mean-field fits of nodes given their parents.
 #[derive(Debug)]
 pub(super) struct Nonlinear<T> {
     likelihood: MlpLikelihood<T>,
     weight_scale: f64,
-    scratch: Mutex<Vec<Scratch<T>>>,
-    moments: Mutex<Vec<Moments<T>>>,
-    modes: Mutex<Modes>,
-}
-
-/// Nothing is left half done where a thread panics.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    scratch: Spare<Scratch<T>>,
+    moments: Spare<Moments<T>>,
+    fits: Mutex<Fits>,
 }
 
 impl<T: Real> Nonlinear<T> {
     pub(super) fn new(likelihood: MlpLikelihood<T>, weight_scale: f64) -> Self {
-        let (scratch, moments, modes) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { likelihood, weight_scale, scratch, moments, modes }
+        let (scratch, moments, fits) = (Spare::default(), Spare::default(), Mutex::default());
+        Self { likelihood, weight_scale, scratch, moments, fits }
+    }
+
+    fn fits(&self) -> MutexGuard<'_, Fits> {
+        // Nothing is left half done where a thread panics.
+        self.fits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The weight of an arrangement of the hidden units, its gradient added to `gradient`; 0 where they are not told apart.
@@ -47,14 +48,13 @@ impl<T: Real> Nonlinear<T> {
         values: &mut [f64],
         gradients: &mut [f64],
     ) {
-        let kept = lock(&self.scratch).pop();
-        let mut scratch = kept.unwrap_or_else(|| self.likelihood.scratch());
+        let mut scratch = self.scratch.take().unwrap_or_else(|| self.likelihood.scratch());
         let dim = theta.len() / values.len().max(1);
         for (row, value) in values.iter_mut().enumerate() {
             let place = row * dim..(row + 1) * dim;
             *value = self.likelihood.node(&mut scratch, node, parents, &theta[place.clone()], &mut gradients[place]);
         }
-        lock(&self.scratch).push(scratch);
+        self.scratch.put(scratch);
     }
 
     /// What tells hidden units apart, where there are any and they are few enough.
@@ -77,10 +77,10 @@ impl<T: Real> Nonlinear<T> {
         fit.lower_bound + chosen
     }
 
-    /// The better of two modes: reached from random weights, and from what was found without the last parent. A pure function,
+    /// The better of two fits: reached from random weights, and from what was found without the last parent. A pure function,
     /// however often and in whatever order it is asked.
     fn fit(&self, node: usize, parents: u64) -> Option<Arc<MeanFieldFit>> {
-        if let Some(known) = lock(&self.modes).get(&(node, parents)) {
+        if let Some(known) = self.fits().get(&(node, parents)) {
             return known.clone();
         }
         let fewer = parents & !(1u64.checked_shl(63 - parents.leading_zeros().min(63)).unwrap_or(0));
@@ -88,11 +88,10 @@ impl<T: Real> Nonlinear<T> {
         let mut starts = vec![Start::Random(0)];
         starts.extend(nearby.as_deref().map(|fit| Start::Near { parents: fewer, fit }));
         let field = MeanField::new(&self.likelihood, self.weight_scale);
-        let kept = lock(&self.moments).pop();
-        let mut moments = kept.unwrap_or_else(|| field.scratch());
+        let mut moments = self.moments.take().unwrap_or_else(|| field.scratch());
         let found = field.fit(&mut moments, node, parents, &starts).map(Arc::new);
-        lock(&self.moments).push(moments);
-        lock(&self.modes).insert((node, parents), found.clone());
+        self.moments.put(moments);
+        self.fits().insert((node, parents), found.clone());
         found
     }
 }

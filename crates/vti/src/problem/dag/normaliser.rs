@@ -6,10 +6,10 @@ use crate::space::EdgeRules;
 use crate::stats::log_sum_exp;
 
 /// The most nodes for which rules are summed over all sets of nodes, 2ⁿ of them.
-const MOST_NODES_BY_SETS: usize = 20;
+const MAX_NODES_BY_SETS: usize = 20;
 
 /// The most nodes for which rules are summed over all pairs of disjoint sets, 3ⁿ of them.
-const MOST_NODES_BY_PAIRS: usize = 16;
+const MAX_NODES_BY_PAIRS: usize = 16;
 
 /// What the logarithm of a prior lacks to be that of a probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,8 +39,8 @@ impl Normaliser {
 pub(super) fn normaliser(prior: GraphPrior, penalty: f64, rules: &EdgeRules) -> Normaliser {
     let nodes = rules.nodes();
     let most = match prior {
-        GraphPrior::Orders => MOST_NODES_BY_SETS,
-        GraphPrior::Graphs => MOST_NODES_BY_PAIRS,
+        GraphPrior::Orders => MAX_NODES_BY_SETS,
+        GraphPrior::Graphs => MAX_NODES_BY_PAIRS,
     };
     let without_rules = || match prior {
         GraphPrior::Orders => log_orders_and_edges(nodes, penalty),

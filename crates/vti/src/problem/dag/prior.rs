@@ -15,10 +15,10 @@ use crate::optimise::SettingError;
 use crate::space::EdgeRules;
 
 /// The most nodes over which the prior `graphs` is offered: it counts the orders of every graph it meets.
-pub const MOST_NODES_OF_GRAPHS: usize = 20;
+pub const MAX_NODES_OF_GRAPHS: usize = 20;
 
 /// The most nodes for which prior probabilities of edges are found, a normaliser for each edge.
-const MOST_NODES_OF_EDGES: usize = 12;
+const MAX_NODES_OF_EDGES: usize = 12;
 
 /// The prior of a graph and of the words that mean it.
 ///
@@ -47,7 +47,7 @@ impl StructurePrior {
     pub fn new(prior: GraphPrior, penalty: f64, rules: EdgeRules) -> Result<Self, SettingError> {
         SettingError::check("edge_penalty", penalty, penalty >= 0.0 && penalty.is_finite(), "0 or positive")?;
         let nodes = rules.nodes();
-        let countable = prior == GraphPrior::Orders || nodes <= MOST_NODES_OF_GRAPHS;
+        let countable = prior == GraphPrior::Orders || nodes <= MAX_NODES_OF_GRAPHS;
         SettingError::check("nodes", nodes as f64, countable, "at most 20 with the prior over graphs")?;
         let normaliser = normaliser(prior, penalty, &rules);
         Ok(Self { prior, penalty, rules, normaliser })
@@ -104,7 +104,7 @@ impl StructurePrior {
         let n = self.rules.nodes();
         let mut found = vec![0.0; n * n];
         let free = self.rules.is_free().then(|| free_edge_probability(self.prior, self.penalty, n));
-        if free.is_none() && n > MOST_NODES_OF_EDGES {
+        if free.is_none() && n > MAX_NODES_OF_EDGES {
             return None;
         }
         for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))).filter(|(from, to)| from != to) {

@@ -58,15 +58,15 @@ pub enum ExactError {
 }
 
 /// The most terms whose subsets are enumerated.
-const MOST_TERMS: usize = 26;
+const MAX_TERMS: usize = 26;
 
 /// Models are numbered by their words, the first bit being the highest.
 ///
 /// `log_evidences[number]` is `log ∫ p(y, θ | m) dθ`, without the prior of the model.
 pub fn log_evidences(selection: &Selection, workers: &Workers) -> Result<Vec<f64>, ExactError> {
     let terms = selection.design().terms().len();
-    if terms > MOST_TERMS {
-        return Err(ExactError::TooMany { terms, most: MOST_TERMS });
+    if terms > MAX_TERMS {
+        return Err(ExactError::TooMany { terms, most: MAX_TERMS });
     }
     let Likelihood::Gaussian { sigma } = selection.settings().likelihood else {
         return Err(ExactError::Likelihood);
@@ -160,7 +160,7 @@ struct ScaleGrid {
 }
 
 impl ScaleGrid {
-    /// Given a residual sum of squares R, the likelihood of log σ modes at ½ log(R/n) with a standard deviation of about
+    /// Given a residual sum of squares R, the likelihood of log σ has its mode at ½ log(R/n) with a standard deviation of about
     /// 1/√(2n), falls faster than that below and like σ⁻ⁿ above. R lies between that of the whole model and yᵀy.
     fn new(selection: &Selection) -> Self {
         /// Nats below the mode that do not matter.

@@ -164,16 +164,16 @@ fn each(response: &[f64], predictor: &mut [f64], f: impl Fn(f64, f64) -> (f64, f
 #[inline(always)]
 fn each_lane(response: &[f64], predictor: &mut [f64], mut f: impl FnMut(usize, f64, f64) -> (f64, f64)) -> f64 {
     let mut sums = [0.0; LANES];
-    let mut etas = predictor.chunks_exact_mut(LANES);
+    let mut predictors = predictor.chunks_exact_mut(LANES);
     let mut responses = response.chunks_exact(LANES);
-    for (predictor, y) in etas.by_ref().zip(responses.by_ref()) {
+    for (predictor, y) in predictors.by_ref().zip(responses.by_ref()) {
         for lane in 0..LANES {
             let (value, derivative) = f(lane, y[lane], predictor[lane]);
             sums[lane] += value;
             predictor[lane] = derivative;
         }
     }
-    for (lane, (predictor, &y)) in etas.into_remainder().iter_mut().zip(responses.remainder()).enumerate() {
+    for (lane, (predictor, &y)) in predictors.into_remainder().iter_mut().zip(responses.remainder()).enumerate() {
         let (value, derivative) = f(lane, y, *predictor);
         sums[lane] += value;
         *predictor = derivative;

@@ -109,7 +109,7 @@ pub struct Selection {
 const LOG_SCALE_SD: f64 = 1.0;
 
 /// The most determinants that are kept.
-const MOST_KEPT: usize = 1 << 20;
+const MAX_KEPT_DETERMINANTS: usize = 1 << 20;
 
 impl Selection {
     /// Subsets of the optional terms.
@@ -216,7 +216,7 @@ impl Selection {
         read.unwrap_or_else(|| {
             let value = log_determinant(&self.gram, self.design.columns(), &columns[1..]).unwrap_or(f64::NAN);
             let mut kept = self.determinants.write().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() < MOST_KEPT {
+            if kept.len() < MAX_KEPT_DETERMINANTS {
                 kept.insert(model.into(), value);
             }
             value

@@ -33,7 +33,7 @@ const TOLERANCE: f64 = 1e-8;
 const MAX_ROUNDS: usize = 50;
 
 /// Models with at most so many rows × columns² get a few rounds of their own, where their errors are not Gaussian.
-const MOST_REFITTED: usize = 30_000;
+const MAX_REFITTED: usize = 30_000;
 const OWN_ROUNDS: usize = 4;
 
 /// Rounds for the scale of a model whose prior does not scale with it.
@@ -173,7 +173,7 @@ impl Quadratic {
             selection.settings.likelihood,
             Likelihood::StudentT { .. } | Likelihood::Logistic {} | Likelihood::Poisson {}
         );
-        if refitted && selection.design.rows() * columns.len().pow(2) <= MOST_REFITTED {
+        if refitted && selection.design.rows() * columns.len().pow(2) <= MAX_REFITTED {
             let predictor = predictors(selection, columns, &part.mean);
             let own = Self::fit(selection, columns, predictor, part.scale, OWN_ROUNDS)?;
             let places: Vec<u32> = (0..columns.len() as u32).collect();
@@ -257,7 +257,7 @@ fn reweight(selection: &Selection, predictor: &[f64], scale: f64) -> (Vec<f64>, 
         }
         Likelihood::Poisson {} => {
             let glm = |y: f64, predictor: f64| {
-                let mean = predictor.min(MOST_LOG_MEAN).exp().max(SMALLEST_WEIGHT);
+                let mean = predictor.min(MAX_LOG_MEAN).exp().max(SMALLEST_WEIGHT);
                 (mean, predictor + (y - mean) / mean)
             };
             pairs.map(|(&y, &predictor)| glm(y, predictor)).unzip()
@@ -269,4 +269,4 @@ fn reweight(selection: &Selection, predictor: &[f64], scale: f64) -> (Vec<f64>, 
 const SMALLEST_WEIGHT: f64 = 1e-6;
 
 /// Beyond this a mean is not worth its exponential.
-const MOST_LOG_MEAN: f64 = 30.0;
+const MAX_LOG_MEAN: f64 = 30.0;

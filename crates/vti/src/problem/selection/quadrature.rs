@@ -45,7 +45,7 @@ pub struct Evidence {
 }
 
 /// The most parameters a lattice can have.
-const MOST_PARAMETERS: usize = 6;
+const MAX_PARAMETERS: usize = 6;
 /// The first step, in standard deviations at the sharpest mode.
 const FIRST_STEP: f64 = 0.7;
 /// Densities that are so many nats below the largest do not matter.
@@ -69,7 +69,7 @@ pub fn evidence_by_quadrature(
     let mut columns = Vec::new();
     selection.design.model_columns(model, &mut columns);
     let mut field = Field::new(selection, model);
-    let most = limits.parameters.min(MOST_PARAMETERS);
+    let most = limits.parameters.min(MAX_PARAMETERS);
     if field.dim > most {
         return Err(ExactError::TooManyParameters { model: label(), parameters: field.dim, most });
     }
@@ -232,12 +232,12 @@ struct Lattice {
 }
 
 /// A point of a lattice, in steps. A lattice that reaches farther than these numbers do has too many points.
-type Place = [i16; MOST_PARAMETERS];
+type Place = [i16; MAX_PARAMETERS];
 
 impl Lattice {
     /// The point nearest to x.
     fn nearest(self, x: &[f64]) -> Option<Place> {
-        let mut place = [0; MOST_PARAMETERS];
+        let mut place = [0; MAX_PARAMETERS];
         for (place, x) in place.iter_mut().zip(x) {
             let steps = (x / self.step - self.shift).round();
             if steps.is_nan() || steps.abs() > f64::from(i16::MAX) {

@@ -1,4 +1,4 @@
-//! The gradient of the loss of a batch, by central differences, for densities with factors.
+//! The gradient of the loss of a batch, by central differences, for densities as a whole and in blocks.
 
 use std::ops::ControlFlow;
 
