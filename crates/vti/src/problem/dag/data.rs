@@ -58,6 +58,8 @@ impl NodeData {
             Scaling::Columns => squares.iter().map(|square| square.sqrt()).collect(),
             Scaling::Table => vec![mean(squares.iter().copied()).sqrt(); squares.len()],
         };
+        // A column that never changes has no scale, and is left as it is.
+        let scales: Vec<f64> = scales.into_iter().map(|scale| if scale > 0.0 { scale } else { 1.0 }).collect();
         for (column, scale) in self.columns.iter_mut().zip(&scales) {
             column.iter_mut().for_each(|value| *value /= scale);
         }

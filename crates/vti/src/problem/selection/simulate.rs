@@ -17,7 +17,7 @@ use super::{RegressionData, Term};
 use crate::optimise::SettingError;
 use crate::random::{Purpose, Stream};
 
-/// How far the data are from what the robust likelihood assumes (paper, appendix F, Table robustvsdgpsetup).
+/// How far the data are from what the robust likelihood assumes (paper, appendix F, Table 2 (robustvsdgpsetup)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misspecification {
@@ -127,7 +127,7 @@ pub struct Simulated {
     pub correlated: Vec<usize>,
 }
 
-/// The paper's processes (Table robustvsdgpsetup).
+/// The paper's processes (Table 2 (robustvsdgpsetup)).
 ///
 /// Covariates are standard normal. Of the d columns, the intercept and ⌊0.4 d⌋ − 1 covariates are relevant, with the same
 /// coefficient each. Every row has N(0, σ₁²) noise, and a tenth of the rows N(0, σ₂²) noise on top. Under high
