@@ -1,5 +1,8 @@
 //! `cargo xtask test`: everything that must hold.
 
+use std::env::consts::EXE_EXTENSION;
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::check;
@@ -19,6 +22,8 @@ pub(crate) fn run() -> Result<()> {
     }
     must(&mut tests)?;
     must(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
-    // By the program that was tested: another profile would compile everything once more.
-    must(&mut cargo(&["run", "--quiet", "--", "demo", "--out", "target/demo"]))
+    // By the program that was tested, which lies beside this one: another profile, or the features of one package alone, would
+    // compile everything once more.
+    let vti = std::env::current_exe()?.with_file_name("vti").with_extension(EXE_EXTENSION);
+    must(Command::new(vti).args(["demo", "--out", "target/demo"]))
 }

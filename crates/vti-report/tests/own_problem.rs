@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::path::Path;
+use std::env::consts::EXE_EXTENSION;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use vti::answer::{Answer, Found};
@@ -10,6 +11,15 @@ use vti_report::files;
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+}
+
+/// The example, which is compiled with the tests and lies beside them. To have Cargo run it would compile everything once more,
+/// with the features of this package alone.
+fn program() -> PathBuf {
+    let deps = std::env::current_exe().unwrap();
+    let program = deps.ancestors().nth(2).unwrap().join("examples/own_problem").with_extension(EXE_EXTENSION);
+    assert!(program.exists(), "{} is missing: build it with all targets", program.display());
+    program
 }
 
 #[test]
@@ -23,9 +33,7 @@ fn the_readme_has_the_whole_example() {
 fn it_finds_the_tones_and_leaves_tables_files_and_a_page() {
     let scratch = std::env::temp_dir().join(format!("vti-own-problem-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).unwrap();
-    let arguments = ["run", "--quiet", "--example", "own_problem", "--manifest-path"];
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-    let output = Command::new(env!("CARGO")).args(arguments).arg(manifest).current_dir(&scratch).output().unwrap();
+    let output = Command::new(program()).current_dir(&scratch).output().unwrap();
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(output.status.success() && said[0].contains("averaged over models"), "{said:?}");
     let file = |name: &str| std::fs::read_to_string(scratch.join("tones.vti").join(name)).unwrap();
