@@ -10,6 +10,7 @@
 //! | [`objective`], [`optimise`] | the loss and the bound; optimisers and schedules |
 //! | [`graph`] | directed graphs: orders, equivalence classes, distances |
 //! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
+//! | [`evidence`] | evidences without q, by annealed particles |
 //! | [`flow`] | `q_φ(θ_m ∣ m)`: CoSMIC flows |
 //! | [`models`] | `q_ψ(m)`: distributions over models |
 //! | [`family`] | both together |
@@ -35,6 +36,7 @@ mod wrapped_dag;
 pub mod answer;
 pub mod check;
 pub mod device;
+pub mod evidence;
 pub mod family;
 pub mod flow;
 pub mod graph;

@@ -1,7 +1,8 @@
 //! All sizes of the experiment.
 
 use serde::Serialize;
-use vti::check::{AnnealSettings, CheckSettings};
+use vti::check::CheckSettings;
+use vti::evidence::AnnealSettings;
 use vti::family::FamilySettings;
 use vti::problem::dag::{DagSettings, GraphPrior, Noise, Sem};
 use vti::train::TrainSettings;

@@ -3,7 +3,7 @@
 //! Where q is a product over blocks given the model, so are its weights, and each block under its key can be corrected on its
 //! own: the mean of its weights is its evidence. These have far fewer dimensions than whole models, and every draw says
 //! something about all of its blocks. Where the weights of a block that matters are too uneven, and the problem can be seen
-//! from its prior, evidences are found by annealing instead ([`AnnealSettings`](super::AnnealSettings)). Without that a block
+//! from its prior, evidences are found by annealing instead ([`AnnealSettings`]). Without that a block
 //! gets an error as large as its distance from its bound, so that what follows for models says how much hangs on it. Exact sums
 //! over models then turn the evidences of blocks and keys into the probabilities of models and of their features: of graphs
 //! and edges, where the blocks are nodes.
@@ -13,12 +13,12 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::CheckError;
-use super::anneal::AnnealSettings;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
 use super::evidences::{Annealed, Annealing, Evidences, Summed, anneal};
 use super::importance::{Found, Watch};
 use super::verdict::{Basis, Verdict};
 use crate::device::Device;
+use crate::evidence::AnnealSettings;
 use crate::models::{BlockProbabilities, BlockScores, Draw};
 use crate::posterior::{Draws, Posterior};
 use crate::problem::{BlockModels, Blocks, KeyScores};
@@ -115,7 +115,7 @@ pub(super) fn correct<D: Device>(
     let weighed = weigh(draws, scores, &q)?;
     let annealed = if settings.runs > 0 && are_uneven(&weighed) {
         let annealing = Annealing::new(blocks, posterior.seed(), settings, watch);
-        anneal(&sums, annealing, scores, &q, &weighed)
+        anneal(&sums, annealing, scores, &q, &weighed)?
     } else {
         None
     };

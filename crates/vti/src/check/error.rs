@@ -3,6 +3,7 @@
 use crate::device::DeviceError;
 use crate::family::FamilyError;
 use crate::optimise::SettingError;
+use crate::problem::BatchError;
 use crate::stats::{EstimateError, WeightError};
 
 /// A check that cannot be made.
@@ -15,6 +16,9 @@ pub enum CheckError {
     /// A setting out of its range.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// A density that cannot be evaluated.
+    #[error("an evidence cannot be found: {}", .0.error)]
+    Density(#[from] BatchError),
     /// Weights that say nothing.
     #[error("no draw of q has a positive finite weight: the target is undefined or 0 wherever q draws")]
     NoWeight,

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::anneal::{self, AnnealSettings};
 use super::blocks::{BlockCorrection, MIN_BLOCK_DRAWS, most_probable_first};
 use super::importance::Watch;
 use super::line::Line;
+use crate::evidence::{self, AnnealSettings, BlockTargets, Population};
 use crate::models::{BlockProbabilities, BlockScores};
-use crate::problem::{BlockModels, Blocks};
+use crate::problem::{BatchError, BlockModels, Blocks};
 use crate::random::{Purpose, Stream};
 use crate::stats::{self, Estimate};
 use crate::workers::Workers;
@@ -39,8 +39,8 @@ const MIN_LINE_POINTS: usize = 4;
 /// How often, at most, keys that have come to matter are looked for: a few times do, unless each that is found brings another.
 const MAX_ROUNDS: usize = 100;
 
-/// Runs between two reports of how far it has come. Threads wait for each other there, so not too few.
-const RUNS_PER_REPORT: usize = 128;
+/// Runs that go side by side, between two reports of how far it has come.
+const RUNS_TOGETHER: usize = 128;
 
 /// Sums over models, with what they need.
 pub(super) struct Summed<'a> {
@@ -192,7 +192,7 @@ pub(super) fn anneal(
     scores: &BlockScores,
     q: &BlockProbabilities,
     weighed: &[BlockCorrection],
-) -> Option<Annealed> {
+) -> Result<Option<Annealed>, BatchError> {
     let settings = annealing.settings;
     let weighed: HashMap<BlockKey, &BlockCorrection> =
         weighed.iter().map(|block| ((block.block, block.key), block)).collect();
@@ -200,7 +200,7 @@ pub(super) fn anneal(
     let is_certain = |key: &BlockKey| weighed.get(key).is_some_and(|weighed| weighed.khat == Some(f64::NEG_INFINITY));
     let join = |runs: &BTreeMap<BlockKey, Vec<f64>>| {
         let annealed = runs.iter().filter_map(|(&(block, key), logs)| {
-            let log_evidence = anneal::join(logs)?;
+            let log_evidence = evidence::join(logs)?;
             let q = scores.blocks[block].place(key).map_or(0.0, |at| q.blocks[block][at]);
             let (khat, draws) = weighed.get(&(block, key)).map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
             let threshold = stats::threshold(draws.max(MIN_BLOCK_DRAWS));
@@ -225,23 +225,23 @@ pub(super) fn anneal(
         if wanted.is_empty() {
             break left_out;
         }
-        annealing.run(sums.workers, &wanted, settings.runs);
+        annealing.run(sums.workers, &wanted, settings.runs)?;
         let (blocks, evidences) = known.insert(join(&annealing.runs));
         if !blocks.iter().any(|block| block.annealed) {
-            return None;
+            return Ok(None);
         }
         wanted = evidences.hopeful(|key| !is_certain(&key) && !annealing.runs.contains_key(&key));
     };
-    let (mut blocks, mut evidences) = known?;
+    let Some((mut blocks, mut evidences)) = known else { return Ok(None) };
     for _ in 0..settings.sharpen {
         let wanted = evidences.contested(&blocks);
         if wanted.is_empty() {
             break;
         }
-        annealing.run(sums.workers, &wanted, MORE_RUNS * settings.runs);
+        annealing.run(sums.workers, &wanted, MORE_RUNS * settings.runs)?;
         (blocks, evidences) = join(&annealing.runs);
     }
-    Some(Annealed { blocks, evidences, left_out })
+    Ok(Some(Annealed { blocks, evidences, left_out }))
 }
 
 /// A block and its key.
@@ -256,52 +256,38 @@ pub(super) struct Annealing<'a> {
     runs: BTreeMap<BlockKey, Vec<f64>>,
 }
 
-/// A run on its way.
-struct Task {
-    key: BlockKey,
-    dim: usize,
-    run: usize,
-    log_evidence: f64,
-}
-
 impl<'a> Annealing<'a> {
     pub(super) fn new(blocks: &'a dyn Blocks, seed: u64, settings: &'a AnnealSettings, watch: Watch<'a>) -> Self {
         Self { blocks, seed, settings, watch, runs: BTreeMap::new() }
     }
 
     /// So many more runs for each of these keys.
-    fn run(&mut self, workers: &Workers, wanted: &[BlockKey], more: usize) {
+    fn run(&mut self, workers: &Workers, wanted: &[BlockKey], more: usize) -> Result<(), BatchError> {
         let mut mask = vec![false; self.blocks.width()];
-        let mut tasks = Vec::with_capacity(wanted.len() * more);
-        for &key in wanted {
-            self.blocks.mark_active(key.0, key.1, &mut mask);
+        let (mut keys, mut populations) = (Vec::new(), Vec::new());
+        for &(block, key) in wanted {
+            self.blocks.mark_active(block, key, &mut mask);
             let dim = mask.iter().filter(|&&active| active).count();
-            let before = self.runs.get(&key).map_or(0, Vec::len);
-            tasks.extend((before..before + more).map(|run| Task { key, dim, run, log_evidence: f64::NAN }));
+            let before = self.runs.get(&(block, key)).map_or(0, Vec::len);
+            for run in before..before + more {
+                let stream = Stream::new(self.seed, Purpose::Anneal, (block as u64) << 32 | run as u64, key);
+                populations.push(Population::new(keys.len(), dim, self.settings, stream));
+            }
+            keys.push((block, key));
         }
-        let Self { blocks, seed, settings, watch, .. } = self;
-        let run = |_, task: &mut Task| {
-            let (block, key) = task.key;
-            let log_likelihoods = |z: &[f64], values: &mut [f64], gradients: &mut [f64]| {
-                if !blocks.log_likelihoods(block, key, z, values, gradients) {
-                    values.fill(f64::NAN);
-                }
-            };
-            let stream = Stream::new(*seed, Purpose::Anneal, (block as u64) << 32 | task.run as u64, key);
-            task.log_evidence = anneal::log_evidence(task.dim, log_likelihoods, settings, stream);
-        };
-        let before: usize = self.runs.values().map(Vec::len).sum();
-        let total = before + tasks.len();
-        let mut done = before;
-        for part in tasks.chunks_mut(RUNS_PER_REPORT) {
-            watch(done, total);
-            workers.for_each(part, run);
+        let mut targets = BlockTargets { blocks: self.blocks, keys: &keys };
+        let mut done: usize = self.runs.values().map(Vec::len).sum();
+        let total = done + populations.len();
+        for part in populations.chunks_mut(RUNS_TOGETHER) {
+            (self.watch)(done, total);
+            evidence::anneal(part, &mut targets, self.settings, workers)?;
             done += part.len();
         }
-        watch(done, total);
-        for Task { key, log_evidence, .. } in tasks {
-            self.runs.entry(key).or_default().push(log_evidence);
+        (self.watch)(done, total);
+        for population in &populations {
+            self.runs.entry(keys[population.target()]).or_default().push(population.log_evidence());
         }
+        Ok(())
     }
 }
 
@@ -357,10 +343,10 @@ mod tests {
         let settings = AnnealSettings::default();
         let mut silent = |_, _| {};
         let mut annealing = Annealing::new(dag, 1, &settings, &mut silent);
-        annealing.run(&workers, factors, 4);
+        annealing.run(&workers, factors, 4).unwrap();
         // What is added later goes on where the first runs ended.
-        annealing.run(&workers, factors, 12);
-        factors.iter().map(|factor| anneal::join(&annealing.runs[factor]).unwrap()).collect()
+        annealing.run(&workers, factors, 12).unwrap();
+        factors.iter().map(|factor| evidence::join(&annealing.runs[factor]).unwrap()).collect()
     }
 
     #[test]
@@ -450,7 +436,7 @@ mod tests {
         let annealing = Annealing::new(&dag, 1, &settings, &mut watch);
         let sums = Summed { models: &dag, features: dag.space().feature_count(), workers: &workers };
         let q = sums.probabilities(&scores);
-        let Annealed { blocks, evidences, left_out } = anneal(&sums, annealing, &scores, &q, &[]).unwrap();
+        let Annealed { blocks, evidences, left_out } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         let found = &evidences.probabilities;
         let spread = evidences.spread(&sums, 1);
         let worst = |edges: &[f64]| edges.iter().zip(&truth).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -477,7 +463,7 @@ mod tests {
         let few = AnnealSettings { most: 12, ..settings };
         let mut silent = |_, _| {};
         let annealing = Annealing::new(&dag, 1, &few, &mut silent);
-        let Annealed { blocks, left_out, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap();
+        let Annealed { blocks, left_out, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         assert!(left_out > 0);
         assert_eq!(blocks.len(), 12);
     }

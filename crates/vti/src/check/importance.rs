@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::CheckError;
-use super::anneal::AnnealSettings;
 use super::blocks::{self, BlockCheck, khat_of};
 use super::correction::{Correction, ModelCorrection};
 use super::strata::{self, Stratified};
 use super::verdict::Verdict;
 use crate::device::Device;
+use crate::evidence::AnnealSettings;
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
 use crate::space::Model;

@@ -3,9 +3,8 @@
 //! Draws from q are weighted by `w = p(m) η(θ | m) / q(m, θ)`. The weights say how good q is (Pareto k̂), what the evidence
 //! is, and what the model probabilities should have been. Where they are too uneven to be used, chains with q as their
 //! proposal ([`refine`]) take over. Where the density is a product over blocks, each has weights of its own ([`BlockCheck`]), or an
-//! evidence found from the prior ([`AnnealSettings`]).
+//! evidence found from the prior ([`evidence`](crate::evidence)).
 
-mod anneal;
 mod blocks;
 mod chain;
 mod correction;
@@ -17,7 +16,6 @@ mod refine;
 mod strata;
 mod verdict;
 
-pub use anneal::AnnealSettings;
 pub use blocks::{BlockCheck, BlockCorrection};
 pub use correction::{Correction, ModelCorrection};
 pub use error::CheckError;

@@ -89,18 +89,23 @@ pub trait Blocks: Send + Sync {
         0.0
     }
 
-    /// `ℓ_b(z | k)` of several z, one after another, and the gradients, where the parameters of a block are a function of standard
-    /// normal numbers z, as many as there are parameters, such that
+    /// `ℓ_b(z | k)` of many z, and the gradients, where the parameters of a block are a function of standard normal numbers z, as
+    /// many as there are parameters, such that
     ///
     /// ```text
     /// ∫ η_b(θ_b | k) dθ_b = E[exp ℓ_b(z | k)],   z ~ N(0, I):
     /// ```
     ///
-    /// the likelihood, seen from a normal prior. A check then finds evidences from the prior as well, whatever q is. Not a number
-    /// where it is undefined; false, the default, where there is no such way.
-    fn log_likelihoods(&self, block: usize, key: u64, z: &[f64], values: &mut [f64], gradients: &mut [f64]) -> bool {
-        let _ = (block, key, z, values, gradients);
-        false
+    /// the likelihood, seen from a normal prior. A check then finds evidences from the prior as well, whatever q is. Asked once for
+    /// all particles of all blocks and keys that are annealed together, from one thread. Not a number where it is undefined; false,
+    /// the default, where there is no such way.
+    fn log_likelihood_batch(
+        &self,
+        particles: &mut [BlockParticles<'_>],
+        workers: &Workers,
+    ) -> Result<bool, BatchError> {
+        let _ = (particles, workers);
+        Ok(false)
     }
 
     /// All models as combinations of keys, where sums over them are known. None by default.
@@ -187,6 +192,21 @@ impl KeyScores {
         let score = |&place: &u32| scores[place as usize];
         ranked.sort_unstable_by(|a, b| score(b).total_cmp(&score(a)).then(a.cmp(b)));
     }
+}
+
+/// Particles of one block under a key, whose log likelihoods are wanted.
+#[derive(Debug)]
+pub struct BlockParticles<'a> {
+    /// The block.
+    pub block: usize,
+    /// Its key.
+    pub key: u64,
+    /// Places, one after another.
+    pub z: &'a [f64],
+    /// Written: `ℓ_b` of each.
+    pub values: &'a mut [f64],
+    /// Written: gradients, laid out like `z`.
+    pub gradients: &'a mut [f64],
 }
 
 /// Rows whose densities are wanted block by block.

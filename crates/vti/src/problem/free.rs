@@ -92,19 +92,23 @@ impl<'p> FreeRows<'p> {
 
     /// So many rows at a time, to be filled in side by side.
     pub(crate) fn chunks_mut(&mut self, rows: usize) -> Vec<FreeChunk<'_>> {
-        let (width, stride) = (self.width, self.stride);
-        // A space without symbols or parameters still has rows.
-        let mut words = self.words.chunks_mut((rows * width).max(1));
-        let mut free = self.free.chunks_mut((rows * stride).max(1));
-        let chunks = self.active.chunks_mut(rows).map(|active| FreeChunk {
-            space: self.problem.space(),
+        let count = self.dims.len();
+        self.parts_mut((0..count).step_by(rows).map(|start| rows.min(count - start)))
+    }
+
+    /// Rows in parts of these sizes, to be filled in side by side.
+    pub(crate) fn parts_mut(&mut self, sizes: impl Iterator<Item = usize>) -> Vec<FreeChunk<'_>> {
+        let (space, width, stride) = (self.problem.space(), self.width, self.stride);
+        let (mut words, mut active, mut free) = (&mut self.words[..], &mut self.active[..], &mut self.free[..]);
+        let parts = sizes.map(|rows| FreeChunk {
+            space,
             width,
             stride,
-            words: words.next().unwrap_or_default(),
-            active,
-            free: free.next().unwrap_or_default(),
+            words: words.split_off_mut(..rows * width).unwrap_or_default(),
+            active: active.split_off_mut(..rows).unwrap_or_default(),
+            free: free.split_off_mut(..rows * stride).unwrap_or_default(),
         });
-        chunks.collect()
+        parts.collect()
     }
 
     /// A row to be filled in.

@@ -27,7 +27,7 @@ mod free;
 mod preconditioner;
 pub mod selection;
 
-pub use blocks::{BlockBatch, BlockModels, BlockRow, Blocks, KeyScores, ModelSums};
+pub use blocks::{BlockBatch, BlockModels, BlockParticles, BlockRow, Blocks, KeyScores, ModelSums};
 pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
@@ -59,6 +59,13 @@ pub trait Problem: Send + Sync {
 
     /// Where parameters live; none when all are real. The free numbers of all constraints are the space's coordinates.
     fn constraints(&self) -> Option<&Constraints> {
+        None
+    }
+
+    /// The prior of a model's parameters where it is a normal density in free coordinates, `u = a + C⁻ᵀ z` of standard normal z;
+    /// none, the default, where it is another one or not known. Checks find evidences from there, whatever q is.
+    fn prior(&self, model: &[u16]) -> Option<Preconditioner> {
+        let _ = model;
         None
     }
 

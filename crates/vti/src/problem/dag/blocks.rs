@@ -4,7 +4,9 @@ use super::sem::Likelihood;
 use super::{Dag, GraphPrior};
 use crate::graph::nodes_of;
 use crate::graph::sums::{GraphSums, RankedSets, SetScores, SumOver, log_orders};
-use crate::problem::{BlockModels, Blocks, DensityError, KeyScores, ModelSums, Preconditioner};
+use crate::problem::{
+    BatchError, BlockModels, BlockParticles, Blocks, DensityError, KeyScores, ModelSums, Preconditioner,
+};
 use crate::random::Stream;
 use crate::space::{Dags, EdgeRules};
 use crate::workers::Workers;
@@ -70,8 +72,25 @@ impl Blocks for Dag {
         }
     }
 
+    fn log_likelihood_batch(
+        &self,
+        particles: &mut [BlockParticles<'_>],
+        workers: &Workers,
+    ) -> Result<bool, BatchError> {
+        workers.for_each(particles, |_, particles| self.log_likelihoods(particles));
+        Ok(true)
+    }
+
+    fn models(&self) -> Option<&dyn BlockModels> {
+        (2..=self.sum_over().max_nodes()).contains(&self.space.nodes()).then_some(self)
+    }
+}
+
+impl Dag {
     /// Weights are s z, and log σ is z. All arrangements of hidden units at once: none of them is special seen from the prior.
-    fn log_likelihoods(&self, node: usize, parents: u64, z: &[f64], values: &mut [f64], gradients: &mut [f64]) -> bool {
+    fn log_likelihoods(&self, particles: &mut BlockParticles<'_>) {
+        let BlockParticles { block: node, key: parents, z, values, gradients } = particles;
+        let (node, parents) = (*node, *parents);
         let (unknown, scale) = (usize::from(self.constraints.is_some()), self.settings.weight_scale);
         let dim = z.len() / values.len().max(1);
         let is_sigma = |place: usize| place % dim < unknown;
@@ -90,15 +109,8 @@ impl Blocks for Dag {
         for (place, (gradient, theta)) in gradients.iter_mut().zip(&theta).enumerate() {
             *gradient *= if is_sigma(place) { *theta } else { scale };
         }
-        true
     }
 
-    fn models(&self) -> Option<&dyn BlockModels> {
-        (2..=self.sum_over().max_nodes()).contains(&self.space.nodes()).then_some(self)
-    }
-}
-
-impl Dag {
     /// What the prior is a distribution of.
     fn sum_over(&self) -> SumOver {
         match self.settings.prior {
