@@ -8,6 +8,7 @@ mod peer;
 mod quality;
 mod report;
 mod scored;
+mod search;
 mod sem;
 mod timing;
 mod words;
@@ -36,6 +37,8 @@ enum Command {
     Estimators(Options),
     /// How good answers are with default settings, and what they cost
     Quality(Options),
+    /// How long chains over models take to agree where evidences are in closed form
+    Search(Options),
 }
 
 /// How to run a benchmark.
@@ -75,5 +78,6 @@ fn main() -> Result<()> {
         Command::Sem(options) => sem::run(&options),
         Command::Estimators(options) => estimators::run(&options),
         Command::Quality(options) => quality::run(&options),
+        Command::Search(options) => search::run(&options),
     }
 }

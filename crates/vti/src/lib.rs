@@ -16,6 +16,7 @@
 //! | [`family`] | both together |
 //! | [`posterior`] | what was learned: draws, densities, model probabilities |
 //! | [`train`] | learning it |
+//! | [`search`] | chains over models, weighed by evidences, whatever was learned |
 //! | [`check`] | how far it can be trusted, and a correction of it |
 //! | [`rjmcmc`] | reversible jump chains to compare with |
 //! | [`answer`] | what was found, in the units of the data |
@@ -47,6 +48,7 @@ pub mod posterior;
 pub mod problem;
 pub mod random;
 pub mod rjmcmc;
+pub mod search;
 pub mod simd;
 pub mod space;
 pub mod state;

@@ -30,6 +30,8 @@ pub enum Purpose {
     Jump,
     /// Starts, moves and decisions of annealed particles.
     Anneal,
+    /// Starts, proposals and decisions of a search over models.
+    Search,
     /// Anything a test, an example or a benchmark wants.
     Other(u32),
 }
@@ -47,6 +49,7 @@ impl Purpose {
             Self::Simulate => 8,
             Self::Jump => 9,
             Self::Anneal => 10,
+            Self::Search => 11,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }

@@ -15,6 +15,7 @@ mod dags;
 mod edge_rules;
 mod error;
 mod model;
+mod neighbours;
 mod one_of;
 mod product;
 mod restricted;
@@ -30,6 +31,10 @@ pub use one_of::OneOf;
 pub use product::Product;
 pub use restricted::Restricted;
 pub use subsets::Subsets;
+
+pub(crate) use neighbours::change;
+
+use crate::random::Stream;
 
 /// The most symbols a word can have in the spaces of this module.
 const MAX_SYMBOLS: usize = 1 << 24;
@@ -154,6 +159,24 @@ pub trait ModelSpace: Send + Sync {
         let _ = word;
     }
 
+    /// Replaces an allowed word by a random neighbour of it, which need not be allowed nor another; the log of how probable the way
+    /// back is, divided by how probable this move was.
+    ///
+    /// By default one symbol becomes another, or two positions with equally many symbols exchange theirs.
+    ///
+    /// ```
+    /// use vti::random::{Purpose, Stream};
+    /// use vti::space::{ModelSpace, Subsets};
+    /// // From nothing there is only taking one in; the way back competes with swaps.
+    /// let mut word = [0, 0, 0];
+    /// let log_ratio = Subsets::new(3)?.propose(&mut word, &mut Stream::new(1, Purpose::Search, 0, 0));
+    /// assert_eq!((word.iter().sum::<u16>(), log_ratio), (1, 0.5f64.ln()));
+    /// # Ok::<(), vti::space::SpaceError>(())
+    /// ```
+    fn propose(&self, word: &mut [u16], stream: &mut Stream) -> f64 {
+        neighbours::change_or_exchange(self.arities(), word, stream)
+    }
+
     /// Says what is wrong with a word that is not one of this space: its length, a symbol, or a constraint.
     fn check(&self, word: &[u16]) -> Result<(), SpaceError> {
         let arities = self.arities();
@@ -223,6 +246,9 @@ macro_rules! pass_on {
             }
             fn canonical(&self, word: &mut [u16]) {
                 (**self).canonical(word);
+            }
+            fn propose(&self, word: &mut [u16], stream: &mut Stream) -> f64 {
+                (**self).propose(word, stream)
             }
             fn check(&self, word: &[u16]) -> Result<(), SpaceError> {
                 (**self).check(word)

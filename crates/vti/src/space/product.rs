@@ -2,6 +2,7 @@
 
 use super::error::at_most;
 use super::{MAX_DIM, MAX_SYMBOLS, ModelSpace, SpaceError};
+use crate::random::Stream;
 
 /// A model of each of two spaces. Words, coordinates and features are those of `A`, then those of `B`.
 ///
@@ -100,6 +101,17 @@ impl<A: ModelSpace, B: ModelSpace> ModelSpace for Product<A, B> {
     fn part_names(&self) -> Vec<String> {
         let (first, second) = (self.first.part_names(), self.second.part_names());
         if first.is_empty() || second.is_empty() { Vec::new() } else { [first, second].concat() }
+    }
+
+    /// A neighbour in one of both, more often in that with the longer word.
+    fn propose(&self, word: &mut [u16], stream: &mut Stream) -> f64 {
+        let len = word.len();
+        let (first, second) = word.split_at_mut(self.first.arities().len().min(len));
+        if (stream.below(len as u64) as usize) < first.len() {
+            self.first.propose(first, stream)
+        } else {
+            self.second.propose(second, stream)
+        }
     }
 
     fn canonical(&self, word: &mut [u16]) {

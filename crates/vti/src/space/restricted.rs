@@ -2,6 +2,7 @@
 
 use super::words::WordList;
 use super::{ModelSpace, SpaceError};
+use crate::random::Stream;
 
 /// The words of a space that satisfy a predicate.
 ///
@@ -84,6 +85,10 @@ impl<S: ModelSpace> ModelSpace for Restricted<S> {
 
     fn part_names(&self) -> Vec<String> {
         self.space.part_names()
+    }
+
+    fn propose(&self, word: &mut [u16], stream: &mut Stream) -> f64 {
+        self.space.propose(word, stream)
     }
 
     fn canonical(&self, word: &mut [u16]) {

@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::error::{at_most, check_names, default_names};
+use super::neighbours::flip_or_swap;
 use super::{MAX_DIM, MAX_SYMBOLS, ModelSpace, SpaceError};
+use crate::random::Stream;
 
 /// Subsets of n optional things. A word is a bit per thing: whether it is in.
 ///
@@ -137,6 +139,11 @@ impl ModelSpace for Subsets {
 
     fn part_names(&self) -> Vec<String> {
         self.names.clone()
+    }
+
+    /// One thing in or out, or one in for another.
+    fn propose(&self, word: &mut [u16], stream: &mut Stream) -> f64 {
+        flip_or_swap(self.low, self.high, word, stream)
     }
 
     fn is_constrained(&self) -> bool {

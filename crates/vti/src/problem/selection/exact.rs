@@ -89,21 +89,21 @@ pub fn log_evidences(selection: &Selection, workers: &Workers) -> Result<Vec<f64
 }
 
 /// What the sweep operator knows of a model.
-struct Fit {
+pub(super) struct Fit {
     /// Rows.
-    n: f64,
+    pub(super) n: f64,
     /// Columns in the model, the intercept included.
-    columns: f64,
+    pub(super) columns: f64,
     /// log-determinant of the (penalised) XᵀX.
-    log_determinant: f64,
+    pub(super) log_determinant: f64,
     /// Residual sum of squares, (penalised).
-    residual: f64,
+    pub(super) residual: f64,
     /// Sum of squares around the mean.
-    total: f64,
+    pub(super) total: f64,
 }
 
 /// y ~ N(0, σ²I + s²XXᵀ).
-fn normal(fit: &Fit, sigma: f64, scale: f64) -> f64 {
+pub(super) fn normal(fit: &Fit, sigma: f64, scale: f64) -> f64 {
     let penalty = (sigma / scale).powi(2);
     -0.5 * fit.n * (std::f64::consts::TAU * sigma * sigma).ln()
         - 0.5 * (fit.log_determinant - fit.columns * penalty.ln())
@@ -111,7 +111,7 @@ fn normal(fit: &Fit, sigma: f64, scale: f64) -> f64 {
 }
 
 /// Known σ: the intercept is flat, the slopes shrink by g/(1 + g).
-fn g_known(fit: &Fit, g: f64, sigma: f64) -> f64 {
+pub(super) fn g_known(fit: &Fit, g: f64, sigma: f64) -> f64 {
     let variance = sigma * sigma;
     let explained = g / (1.0 + g) * (fit.total - fit.residual);
     -0.5 * (fit.n - 1.0) * (std::f64::consts::TAU * variance).ln()
@@ -121,7 +121,7 @@ fn g_known(fit: &Fit, g: f64, sigma: f64) -> f64 {
 }
 
 /// Unknown σ with p(σ) ∝ 1/σ: the null model's evidence and the well-known Bayes factor.
-fn g_unknown(fit: &Fit, g: f64) -> f64 {
+pub(super) fn g_unknown(fit: &Fit, g: f64) -> f64 {
     let m = fit.n - 1.0;
     let null = ln_gamma(0.5 * m)
         - 0.5 * m * std::f64::consts::PI.ln()

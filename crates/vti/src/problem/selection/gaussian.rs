@@ -12,11 +12,11 @@ use super::Selection;
 /// Products of the response, from which its mean was taken, with the columns and with itself.
 #[derive(Debug)]
 pub(super) struct Products {
-    mean: f64,
+    pub mean: f64,
     /// Xᵀy.
-    cross: Vec<f64>,
+    pub cross: Vec<f64>,
     /// yᵀy.
-    square: f64,
+    pub square: f64,
 }
 
 /// What the likelihood and a g-prior need to know of some coefficients.

@@ -1,6 +1,7 @@
 //! Variable selection: which covariates matter for a response (paper, section 5.1, "Bayesian misspecified robust variable
 //! selection").
 
+mod closed_form;
 mod data;
 mod design;
 mod enumerate;
@@ -18,6 +19,7 @@ use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
+pub use closed_form::ClosedForm;
 pub use data::{RegressionData, TableError, Term};
 pub use design::{Design, Scaling, Standardise};
 pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};

@@ -1,0 +1,57 @@
+//! A search over models that does not depend on what was learned: chains with the target `p(m) p(y | m)`.
+//!
+//! The parameters of a model are integrated out by whoever gives the evidences: in closed form, or by annealed particles, with
+//! errors that are carried on. Chains propose neighbours that the space declares; several temperatures let them cross between
+//! groups of models, and they start far apart: [`search`]. What they found, and how sure it is: [`Searched`].
+
+mod found;
+mod known;
+mod moves;
+mod run;
+mod settings;
+mod starts;
+mod trace;
+
+pub use found::{Estimator, FoundFeature, FoundModel, Searched};
+pub use run::search;
+pub use settings::{Ended, SearchError, SearchProgress, SearchSettings};
+pub use trace::FeatureTrace;
+
+use crate::problem::DensityError;
+use crate::problem::selection::ClosedForm;
+use crate::space::{Model, ModelSpace};
+use crate::stats::Estimate;
+use crate::workers::Workers;
+
+/// Log evidences of models, asked for many at once, from one thread.
+pub trait ModelEvidences {
+    /// `log p(y | m)` of each of these words, one after the other, with standard errors: 0 where exact. A number that is not
+    /// finite means that the model is impossible.
+    fn log_evidences(&mut self, words: &[u16], workers: &Workers) -> Result<Vec<Estimate>, DensityError>;
+}
+
+impl ModelEvidences for ClosedForm<'_> {
+    fn log_evidences(&mut self, words: &[u16], workers: &Workers) -> Result<Vec<Estimate>, DensityError> {
+        let values = ClosedForm::log_evidences(self, words, workers);
+        Ok(values.into_iter().map(|value| Estimate { value, se: 0.0 }).collect())
+    }
+}
+
+/// What is searched.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// The models.
+    pub space: &'a dyn ModelSpace,
+    /// `log p(m)` of a word, up to a constant.
+    pub log_prior: &'a (dyn Fn(&[u16]) -> f64 + Sync),
+    /// Words to start from, besides those that the search thinks of.
+    pub starts: &'a [Model],
+    /// The host's threads.
+    pub workers: &'a Workers,
+}
+
+impl std::fmt::Debug for Target<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Target").field("starts", &self.starts).finish_non_exhaustive()
+    }
+}
