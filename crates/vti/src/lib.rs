@@ -11,6 +11,7 @@
 //! | [`graph`] | directed graphs: orders, equivalence classes, distances |
 //! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
 //! | [`evidence`] | evidences without q, by annealed particles |
+//! | [`smc`] | the posterior over all models without q, by tempered particles |
 //! | [`flow`] | `q_φ(θ_m ∣ m)`: CoSMIC flows |
 //! | [`models`] | `q_ψ(m)`: distributions over models |
 //! | [`family`] | both together |
@@ -50,6 +51,7 @@ pub mod random;
 pub mod rjmcmc;
 pub mod search;
 pub mod simd;
+pub mod smc;
 pub mod space;
 pub mod state;
 pub mod stats;

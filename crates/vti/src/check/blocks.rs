@@ -2,9 +2,9 @@
 //!
 //! Where q is a product over blocks given the model, so are its weights, and each block under its key can be corrected on its
 //! own: the mean of its weights is its evidence. These have far fewer dimensions than whole models, and every draw says
-//! something about all of its blocks. Where the weights of a block that matters are too uneven, and the problem can be seen
-//! from its prior, evidences are found by annealing instead ([`AnnealSettings`]). Without that a block
-//! gets an error as large as its distance from its bound, so that what follows for models says how much hangs on it. Exact sums
+//! something about all of its blocks. But they look only where q is, so wherever evidences are known exactly, or the problem can be
+//! seen from its prior and annealed ([`evidence`](crate::evidence)), these are taken instead. Without that a block whose weights
+//! are too uneven gets an error as large as its distance from its bound, so that what follows says how much hangs on it. Exact sums
 //! over models then turn the evidences of blocks and keys into the probabilities of models and of their features: of graphs
 //! and edges, where the blocks are nodes.
 
@@ -14,11 +14,11 @@ use serde::Serialize;
 
 use super::CheckError;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
-use super::evidences::{Annealed, Annealing, Evidences, Summed, anneal};
-use super::importance::{Found, Watch};
-use super::verdict::{Basis, Verdict};
+use super::evidences::{Annealed, Annealing, Evidences, Summed, anneal, exact};
+use super::importance::{CheckSettings, Found, Watch};
+use super::opinion::Depth;
+use super::verdict::{Basis, BlockMethod, Verdict};
 use crate::device::Device;
-use crate::evidence::AnnealSettings;
 use crate::models::{BlockProbabilities, BlockScores, Draw};
 use crate::posterior::{Draws, Posterior};
 use crate::problem::{BlockModels, Blocks, KeyScores};
@@ -32,15 +32,12 @@ pub(super) const MIN_BLOCK_DRAWS: usize = 25;
 /// k̂ counts for keys of at least this probability.
 const MIN_PROBABILITY: f64 = 0.05;
 
-/// Weights with such a k̂ are too uneven, however many there are (Vehtari et al. 2024).
-const MAX_KHAT: f64 = 0.7;
-
 /// What the weights of blocks say.
 #[derive(Clone, Debug, Serialize)]
 pub struct BlockCheck {
     /// Blocks under keys that were drawn often enough or annealed, most probable first.
     pub blocks: Vec<BlockCorrection>,
-    /// How many more of them may matter than [`AnnealSettings::most`] allowed to anneal.
+    /// How many more of them may matter than [`AnnealSettings::most`](crate::evidence::AnnealSettings::most) allowed to anneal.
     pub left_out: usize,
     /// Probabilities of the space's features under q: of edges, where models are graphs.
     pub features_q: Vec<f64>,
@@ -55,6 +52,20 @@ impl BlockCheck {
     /// Whether evidences were found by annealing.
     pub fn annealed(&self) -> bool {
         self.blocks.iter().any(|block| block.annealed)
+    }
+
+    fn method(&self, is_exact: bool) -> BlockMethod {
+        match is_exact {
+            true => BlockMethod::Exact,
+            false if self.annealed() => BlockMethod::Annealed,
+            false => BlockMethod::Weights,
+        }
+    }
+
+    /// The largest difference between the probability of a feature under q and the corrected one.
+    fn distance(&self) -> f64 {
+        let off = self.features_q.iter().zip(&self.features).map(|(q, corrected)| (q - corrected.value).abs());
+        off.fold(0.0, f64::max)
     }
 }
 
@@ -103,7 +114,7 @@ pub(super) fn correct<D: Device>(
     posterior: &Posterior<D>,
     draws: &Draws,
     models: &[ModelCorrection],
-    settings: &AnnealSettings,
+    settings: &CheckSettings,
     watch: Watch<'_>,
 ) -> Result<Option<Found>, CheckError> {
     let problem = posterior.problem();
@@ -113,13 +124,16 @@ pub(super) fn correct<D: Device>(
     let sums = Summed { models: combined, features: problem.space().feature_count(), workers: posterior.workers() };
     let q = sums.probabilities(scores);
     let weighed = weigh(draws, scores, &q)?;
-    let annealed = if settings.runs > 0 && are_uneven(&weighed) {
-        let annealing = Annealing::new(blocks, posterior.seed(), settings, watch);
+    // What q draws says nothing about what it has lost: evidences are exact, or found from the prior.
+    let second = if blocks.has_exact_evidences() {
+        Some(exact(&sums, blocks, scores, &q, &weighed))
+    } else if settings.anneal.runs > 0 && settings.opinion.depth != Depth::None {
+        let annealing = Annealing::new(blocks, posterior.seed(), &settings.anneal, watch);
         anneal(&sums, annealing, scores, &q, &weighed)?
     } else {
         None
     };
-    let Annealed { blocks: mut corrections, evidences, left_out } = annealed.unwrap_or_else(|| {
+    let Annealed { blocks: mut corrections, evidences, left_out } = second.unwrap_or_else(|| {
         let evidences = Evidences::new(&sums, scores, &weighed);
         Annealed { blocks: weighed, evidences, left_out: 0 }
     });
@@ -142,8 +156,9 @@ pub(super) fn correct<D: Device>(
     let moved = spread.features.iter().copied().fold(0.0, f64::max);
     let features =
         corrected.features.iter().zip(&spread.features).map(|(&value, &se)| Estimate { value, se }).collect();
+    let is_exact = blocks.has_exact_evidences();
     let check = BlockCheck { blocks: corrections, left_out, features_q: q.features, features, words };
-    let basis = Basis { moved, annealed: check.annealed(), left_out };
+    let basis = Basis { moved, method: check.method(is_exact), left_out, apart: check.distance() };
     let verdict = Verdict::of_blocks(khat, threshold, &basis, &correction);
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
 }
@@ -173,15 +188,6 @@ fn with_drawn<D: Device>(posterior: &Posterior<D>, models: &[ModelCorrection], w
         all[place].draws += 1;
     }
     all
-}
-
-/// Whether keys of a block that have too uneven weights matter together.
-fn are_uneven(blocks: &[BlockCorrection]) -> bool {
-    let mut sums: HashMap<usize, f64> = HashMap::new();
-    for block in blocks.iter().filter(|block| block.khat.is_none_or(|khat| khat >= MAX_KHAT)) {
-        *sums.entry(block.block).or_insert(0.0) += block.q;
-    }
-    sums.values().any(|&sum| sum >= MIN_PROBABILITY)
 }
 
 /// The block that matters, among those that were drawn, whose k̂ is furthest beyond its threshold.

@@ -194,31 +194,22 @@ pub(super) fn anneal(
     weighed: &[BlockCorrection],
 ) -> Result<Option<Annealed>, BatchError> {
     let settings = annealing.settings;
-    let weighed: HashMap<BlockKey, &BlockCorrection> =
-        weighed.iter().map(|block| ((block.block, block.key), block)).collect();
-    // Of weights that are all but equal nothing better can be known. Others may look better than they are, where draws are few.
-    let is_certain = |key: &BlockKey| weighed.get(key).is_some_and(|weighed| weighed.khat == Some(f64::NEG_INFINITY));
+    let known_by_weights = by_key(weighed);
     let join = |runs: &BTreeMap<BlockKey, Vec<f64>>| {
-        let annealed = runs.iter().filter_map(|(&(block, key), logs)| {
-            let log_evidence = evidence::join(logs)?;
-            let q = scores.blocks[block].place(key).map_or(0.0, |at| q.blocks[block][at]);
-            let (khat, draws) = weighed.get(&(block, key)).map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
-            let threshold = stats::threshold(draws.max(MIN_BLOCK_DRAWS));
-            let corrected = 0.0;
-            Some(BlockCorrection { block, key, q, corrected, log_evidence, annealed: true, khat, threshold, draws })
+        let annealed = runs.iter().filter_map(|(&key, logs)| {
+            let found = with_evidence(key, evidence::join(logs)?, scores, q, &known_by_weights);
+            Some(BlockCorrection { annealed: true, ..found })
         });
-        let certain = weighed.iter().filter(|(key, _)| is_certain(key)).map(|(_, &weighed)| weighed.clone());
-        let mut blocks: Vec<BlockCorrection> = annealed.chain(certain).collect();
+        let mut blocks: Vec<BlockCorrection> = annealed.collect();
         most_probable_first(&mut blocks);
         let evidences = Evidences::new(sums, scores, &blocks);
         (blocks, evidences)
     };
     let mut wanted = first(sums.models, scores);
-    wanted.retain(|key| !is_certain(key));
     let mut known = None;
     let mut rounds = 0..MAX_ROUNDS;
     let left_out = loop {
-        let most = if rounds.next().is_some() { settings.most } else { 0 };
+        let most = if rounds.next().is_some() && !annealing.is_ended { settings.most } else { 0 };
         let room = most.saturating_sub(annealing.runs.len());
         let left_out = wanted.len().saturating_sub(room);
         wanted.truncate(room);
@@ -230,12 +221,12 @@ pub(super) fn anneal(
         if !blocks.iter().any(|block| block.annealed) {
             return Ok(None);
         }
-        wanted = evidences.hopeful(|key| !is_certain(&key) && !annealing.runs.contains_key(&key));
+        wanted = evidences.hopeful(|key| !annealing.runs.contains_key(&key));
     };
     let Some((mut blocks, mut evidences)) = known else { return Ok(None) };
     for _ in 0..settings.sharpen {
         let wanted = evidences.contested(&blocks);
-        if wanted.is_empty() {
+        if wanted.is_empty() || annealing.is_ended {
             break;
         }
         annealing.run(sums.workers, &wanted, MORE_RUNS * settings.runs)?;
@@ -247,6 +238,46 @@ pub(super) fn anneal(
 /// A block and its key.
 type BlockKey = (usize, u64);
 
+/// What weights say, by block and key.
+fn by_key(weighed: &[BlockCorrection]) -> HashMap<BlockKey, &BlockCorrection> {
+    weighed.iter().map(|block| ((block.block, block.key), block)).collect()
+}
+
+/// A block under a key whose evidence was found without q, beside what weights say about it.
+fn with_evidence(
+    (block, key): BlockKey,
+    log_evidence: Estimate,
+    scores: &BlockScores,
+    q: &BlockProbabilities,
+    weighed: &HashMap<BlockKey, &BlockCorrection>,
+) -> BlockCorrection {
+    let q = scores.blocks[block].place(key).map_or(0.0, |at| q.blocks[block][at]);
+    let (khat, draws) = weighed.get(&(block, key)).map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
+    let threshold = stats::threshold(draws.max(MIN_BLOCK_DRAWS));
+    BlockCorrection { block, key, q, corrected: 0.0, log_evidence, annealed: false, khat, threshold, draws }
+}
+
+/// The evidences of all keys that q has, where they are known exactly.
+pub(super) fn exact(
+    sums: &Summed<'_>,
+    blocks: &dyn Blocks,
+    scores: &BlockScores,
+    q: &BlockProbabilities,
+    weighed: &[BlockCorrection],
+) -> Annealed {
+    let weighed = by_key(weighed);
+    let keys =
+        scores.blocks.iter().enumerate().flat_map(|(block, known)| known.keys.iter().map(move |&key| (block, key)));
+    let known = keys.map(|(block, key)| {
+        let exact = Estimate { value: blocks.log_evidence_estimate(block, key), se: 0.0 };
+        with_evidence((block, key), exact, scores, q, &weighed)
+    });
+    let mut found: Vec<BlockCorrection> = known.filter(|found| found.log_evidence.value.is_finite()).collect();
+    most_probable_first(&mut found);
+    let evidences = Evidences::new(sums, scores, &found);
+    Annealed { blocks: found, evidences, left_out: 0 }
+}
+
 /// Log evidences that runs found, one list for each key.
 pub(super) struct Annealing<'a> {
     blocks: &'a dyn Blocks,
@@ -254,11 +285,13 @@ pub(super) struct Annealing<'a> {
     settings: &'a AnnealSettings,
     watch: Watch<'a>,
     runs: BTreeMap<BlockKey, Vec<f64>>,
+    /// Whether somebody wanted no more.
+    is_ended: bool,
 }
 
 impl<'a> Annealing<'a> {
     pub(super) fn new(blocks: &'a dyn Blocks, seed: u64, settings: &'a AnnealSettings, watch: Watch<'a>) -> Self {
-        Self { blocks, seed, settings, watch, runs: BTreeMap::new() }
+        Self { blocks, seed, settings, watch, runs: BTreeMap::new(), is_ended: false }
     }
 
     /// So many more runs for each of these keys.
@@ -278,13 +311,19 @@ impl<'a> Annealing<'a> {
         let mut targets = BlockTargets { blocks: self.blocks, keys: &keys };
         let mut done: usize = self.runs.values().map(Vec::len).sum();
         let total = done + populations.len();
+        let before = done;
         for part in populations.chunks_mut(RUNS_TOGETHER) {
-            (self.watch)(done, total);
+            if !(self.watch)(done, total) {
+                self.is_ended = true;
+                break;
+            }
             evidence::anneal(part, &mut targets, self.settings, workers)?;
             done += part.len();
         }
-        (self.watch)(done, total);
-        for population in &populations {
+        if done == total {
+            (self.watch)(done, total);
+        }
+        for population in &populations[..done - before] {
             self.runs.entry(keys[population.target()]).or_default().push(population.log_evidence());
         }
         Ok(())
@@ -341,7 +380,7 @@ mod tests {
     fn annealed(dag: &Dag, factors: &[BlockKey]) -> Vec<Estimate> {
         let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
-        let mut silent = |_, _| {};
+        let mut silent = |_, _| true;
         let mut annealing = Annealing::new(dag, 1, &settings, &mut silent);
         annealing.run(&workers, factors, 4).unwrap();
         // What is added later goes on where the first runs ended.
@@ -432,7 +471,10 @@ mod tests {
         let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
         let mut seen = Vec::new();
-        let mut watch = |done, runs| seen.push((done, runs));
+        let mut watch = |done, runs| {
+            seen.push((done, runs));
+            true
+        };
         let annealing = Annealing::new(&dag, 1, &settings, &mut watch);
         let sums = Summed { models: &dag, features: dag.space().feature_count(), workers: &workers };
         let q = sums.probabilities(&scores);
@@ -461,7 +503,7 @@ mod tests {
 
         // With room for the first ones only, the others are counted.
         let few = AnnealSettings { most: 12, ..settings };
-        let mut silent = |_, _| {};
+        let mut silent = |_, _| true;
         let annealing = Annealing::new(&dag, 1, &few, &mut silent);
         let Annealed { blocks, left_out, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         assert!(left_out > 0);

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::CheckError;
 use super::blocks::{self, BlockCheck, khat_of};
 use super::correction::{Correction, ModelCorrection};
+use super::opinion::{self, Opinion, OpinionSettings};
 use super::strata::{self, Stratified};
-use super::verdict::Verdict;
+use super::verdict::{Verdict, Weighed};
 use crate::device::Device;
 use crate::evidence::AnnealSettings;
 use crate::optimise::SettingError;
@@ -17,20 +18,22 @@ use crate::space::Model;
 use crate::stats::{self, Estimate, EstimateError, Smoothed, Stratum};
 
 /// Settings of a check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckSettings {
     /// Draws from q, about; models that matter get at least 32 each, which may add up to more.
     pub draws: usize,
     /// For how many of the most probable models k̂ and evidence are reported.
     pub leading: usize,
-    /// How evidences of blocks are found where weights are too uneven.
+    /// How evidences of blocks are found.
     pub anneal: AnnealSettings,
+    /// How the second opinion is found, where the density is no product over blocks.
+    pub opinion: OpinionSettings,
 }
 
 impl Default for CheckSettings {
     fn default() -> Self {
-        Self { draws: 20_000, leading: 20, anneal: AnnealSettings::default() }
+        Self { draws: 20_000, leading: 20, anneal: AnnealSettings::default(), opinion: OpinionSettings::default() }
     }
 }
 
@@ -38,7 +41,8 @@ impl CheckSettings {
     /// Refuses settings that make no sense.
     pub fn check(&self) -> Result<(), SettingError> {
         SettingError::check("draws", self.draws as f64, self.draws >= 100, "at least 100")?;
-        self.anneal.check()
+        self.anneal.check()?;
+        self.opinion.check()
     }
 }
 
@@ -62,6 +66,11 @@ pub struct Check {
     /// and verdict are then those of the blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockCheck>,
+    /// What a sampler found that knows nothing of q, where one was asked and came to an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opinion: Option<Opinion>,
+    /// Whether that opinion, rather than weights, is the corrected answer.
+    pub prefers_opinion: bool,
     /// Draws whose target could not be evaluated; they have weight 0.
     pub undefined: usize,
     /// What to do with the answer.
@@ -113,8 +122,9 @@ impl Check {
     }
 }
 
-/// Told how far a check has come, where that takes long: so many of so many parts, to which more may be added, are done.
-pub type Watch<'a> = &'a mut dyn FnMut(usize, usize);
+/// Told how far a check has come, where that takes long: so many of so many parts, to which more may be added, are done. Says
+/// whether to go on; what is not done by then is left out.
+pub type Watch<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
 
 /// Draws from the posterior and weighs the draws against the problem's density.
 ///
@@ -144,11 +154,10 @@ pub type Watch<'a> = &'a mut dyn FnMut(usize, usize);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check<D: Device>(posterior: &Posterior<D>, settings: &CheckSettings) -> Result<Check, CheckError> {
-    check_watched(posterior, settings, &mut |_, _| {})
+    check_watched(posterior, settings, &mut |_, _| true)
 }
 
-/// [`check`], while somebody looks on: told before and after every hundred runs or so where evidences are annealed, and never
-/// otherwise. The number of runs grows as more of them turn out to be needed.
+/// [`check`], while somebody looks on: told every now and then while evidences are annealed or a second opinion is found.
 pub fn check_watched<D: Device>(
     posterior: &Posterior<D>,
     settings: &CheckSettings,
@@ -171,20 +180,38 @@ pub fn check_watched<D: Device>(
     let q_weights = q_weights(&words, &ends);
     let verdict = Verdict::of_weights(khat, threshold, &correction);
     let found = Found { khat, threshold, log_evidence, correction, verdict, check: None };
-    let found = match blocks::correct(posterior, &draws, &found.correction.models, &settings.anneal, watch)? {
-        Some(corrected) => corrected,
-        None => found,
+    let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, watch)?;
+    let opinion = match blocks {
+        Some(_) => None,
+        None => {
+            let parts = parts(posterior, &draws, &q_weights);
+            let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
+            opinion::opinion(posterior, &draws, parts, &settings.opinion, go_on)?
+        }
     };
-    let Found { khat, threshold, log_evidence, correction, verdict, check: blocks } = found;
+    let Found { khat, threshold, log_evidence, correction, verdict, check: blocks } = blocks.unwrap_or(found);
+    let (verdict, prefers_opinion) = match (&opinion, &blocks) {
+        (_, Some(_)) => (verdict.unless(posterior.warnings()), false),
+        (None, None) => (verdict.unless(posterior.warnings()).without_opinion(), false),
+        (Some(opinion), None) => {
+            let log_total = stats::log_sum_exp(&log_weights);
+            let weights: Vec<f64> = log_weights.iter().map(|log| (log - log_total).exp()).collect();
+            let parts = parts(posterior, &draws, &weights);
+            let weighed = Weighed { khat, threshold, log_evidence, correction: &correction, parts };
+            Verdict::of_opinion(&weighed, opinion, posterior.warnings())
+        }
+    };
     Ok(Check {
         khat,
         threshold,
         effective_draws: stats::effective_draws(&log_weights),
         log_evidence,
         elbo,
-        verdict: verdict.unless(posterior.warnings()),
+        verdict,
         correction,
         blocks,
+        opinion,
+        prefers_opinion,
         undefined,
         draws,
         log_weights,
@@ -192,6 +219,21 @@ pub fn check_watched<D: Device>(
         ends,
         tails,
     })
+}
+
+/// Parts in which the progress of a second opinion is told.
+const OPINION_PARTS: f64 = 100.0;
+
+/// How probable each of the space's features is to be positive, where draws have these weights, which sum to 1.
+fn parts<D: Device>(posterior: &Posterior<D>, draws: &Draws, weights: &[f64]) -> Vec<f64> {
+    let space = posterior.family().space();
+    let (mut parts, mut features) = (vec![0.0; space.feature_count()], vec![0.0; space.feature_count()]);
+    for (row, weight) in weights.iter().enumerate() {
+        space.features(draws.word(row), &mut features);
+        let positive = parts.iter_mut().zip(&features).filter(|(_, feature)| **feature > 0.0);
+        positive.for_each(|(part, _)| *part += weight);
+    }
+    parts
 }
 
 /// What weights say, be they of models or of blocks.

@@ -1,8 +1,13 @@
 //! A verdict in words.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::Correction;
+use super::opinion::Opinion;
+use super::{Correction, ModelCorrection};
+use crate::space::Model;
+use crate::stats::Estimate;
 
 /// What to do with the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,14 +34,55 @@ pub struct Verdict {
 /// Model probabilities that differ by no more than this are the same for all practical purposes.
 const NEGLIGIBLE_DISTANCE: f64 = 0.02;
 
+/// Corrections by weights and by an opinion that differ by no more than this agree.
+const AGREEMENT: f64 = 0.01;
+
+/// Log evidences that differ by no more than this are the same for all practical purposes.
+const NEGLIGIBLE_LOG: f64 = 0.05;
+
+/// What weights say, beside an opinion that knows nothing of q.
+pub(super) struct Weighed<'a> {
+    pub(super) khat: Option<f64>,
+    pub(super) threshold: f64,
+    pub(super) log_evidence: Estimate,
+    pub(super) correction: &'a Correction,
+    /// Probabilities of parts.
+    pub(super) parts: Vec<f64>,
+}
+
+impl Weighed<'_> {
+    /// The largest difference between probabilities of parts, or of models that matter.
+    fn distance(&self, opinion: &Opinion) -> f64 {
+        let parts = self.parts.iter().zip(&opinion.parts).map(|(own, part)| (own - part.value).abs());
+        let own: HashMap<&Model, f64> =
+            self.correction.models.iter().map(|model| (&model.model, model.corrected.value)).collect();
+        let off =
+            |model: &ModelCorrection| (own.get(&model.model).copied().unwrap_or(0.0) - model.corrected.value).abs();
+        parts.chain(opinion.leading().map(off)).fold(0.0, f64::max)
+    }
+}
+
+/// How evidences of blocks were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockMethod {
+    /// By the weights of what q draws.
+    Weights,
+    /// From the prior.
+    Annealed,
+    /// In closed form.
+    Exact,
+}
+
 /// What is known about the evidences of blocks.
 pub(super) struct Basis {
     /// How far edges moved when every evidence moved by as much as it may be off.
     pub(super) moved: f64,
-    /// Whether evidences were annealed.
-    pub(super) annealed: bool,
+    /// How evidences were found.
+    pub(super) method: BlockMethod,
     /// How many more keys may matter.
     pub(super) left_out: usize,
+    /// How far the edges of q are from the corrected ones.
+    pub(super) apart: f64,
 }
 
 impl Verdict {
@@ -53,25 +99,21 @@ impl Verdict {
         Self::of_distance(&shown, correction)
     }
 
-    /// By the weights of blocks. Where they are too uneven, what counts is how far edges moved.
+    /// By the evidences of blocks: what counts is how far edges move when these move by as much as they may be off.
     pub(super) fn of_blocks(khat: Option<f64>, threshold: f64, basis: &Basis, correction: &Correction) -> Self {
-        let &Basis { moved, annealed, left_out } = basis;
+        let &Basis { moved, method, left_out, apart } = basis;
         let is_even = khat.is_some_and(|khat| khat < threshold);
-        if is_even && moved <= 2.0 * NEGLIGIBLE_DISTANCE && !annealed {
-            return Self::of_weights(khat, threshold, correction);
-        }
         let shown = shown(khat, threshold);
+        let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
         let missing = if left_out > 0 {
             format!("; {left_out} more sets of parents may matter, raise check.anneal.most")
         } else {
             String::new()
         };
-        let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
-        if moved > 2.0 * NEGLIGIBLE_DISTANCE {
-            let more = if annealed {
-                "raise runs, particles or sharpen of check.anneal"
-            } else {
-                "train longer or use a richer flow"
+        if moved > 2.0 * NEGLIGIBLE_DISTANCE || method != BlockMethod::Exact && left_out > 0 {
+            let more = match method {
+                BlockMethod::Weights => "train longer or use a richer flow",
+                _ => "raise runs, particles or sharpen of check.anneal",
             };
             let text = format!(
                 "do not trust uncertain edges: {moves} up to {moved:.2}, as their standard errors say; edges with small ones, \
@@ -79,18 +121,94 @@ impl Verdict {
             );
             return Self { kind: VerdictKind::DoNotTrust, text };
         }
-        let text = if annealed {
-            let parameters = if is_even { "" } else { ", but do not rely on parameters, which are those of q" };
-            format!(
-                "corrected: evidences of nodes were found from the prior, and {moves} {moved:.3} at most; use the corrected edges \
-                 and graphs{parameters} ({shown}){missing}"
-            )
-        } else {
-            format!(
-                "edges only: {moves} {moved:.3} at most; parameters and the evidence are not to be relied on ({shown})"
-            )
+        let found = match method {
+            BlockMethod::Weights if is_even => return Self::of_distance(&shown, correction).without_opinion(),
+            BlockMethod::Weights => {
+                let text = format!(
+                    "do not trust: {shown}; {moves} {moved:.3} at most, but evidences are those of what q draws, so what q has lost \
+                     would go unseen"
+                );
+                return Self { kind: VerdictKind::DoNotTrust, text };
+            }
+            BlockMethod::Annealed => {
+                format!("evidences of nodes were found from the prior, and {moves} {moved:.3} at most")
+            }
+            BlockMethod::Exact => "evidences of nodes are exact".into(),
         };
+        if is_even && apart <= NEGLIGIBLE_DISTANCE + 2.0 * moved {
+            let text = format!("trust: {found}; edges of q differ by {apart:.3} at most ({shown})");
+            return Self { kind: VerdictKind::Trust, text };
+        }
+        let parameters = if is_even { "" } else { ", but do not rely on parameters, which are those of q" };
+        let text = format!(
+            "corrected: {found}; edges of q differ by up to {apart:.3}: use the corrected edges and graphs{parameters} ({shown})"
+        );
         Self { kind: VerdictKind::Corrected, text }
+    }
+
+    /// By weights and by an opinion that knows nothing of q; and whether the opinion is the answer. Weights are the answer where both
+    /// agree, because their errors are smaller.
+    pub(super) fn of_opinion(weighed: &Weighed<'_>, opinion: &Opinion, warnings: &[String]) -> (Self, bool) {
+        let says = "particles that know nothing of q";
+        let (apart, error) = (opinion.distance(), opinion.largest_error());
+        let is_even = weighed.khat.is_some_and(|khat| khat < weighed.threshold);
+        if !opinion.is_reliable() {
+            let text = format!(
+                "do not trust: {says} do not agree among themselves (probabilities are off by ± {error:.3}, the log evidence by ± \
+                 {:.2}), so there is nothing to compare q with; raise check.opinion.smc.particles or sweeps",
+                opinion.log_evidence.se
+            );
+            return (Self { kind: VerdictKind::DoNotTrust, text }, !is_even);
+        }
+        let more = weighed.log_evidence.value - opinion.log_evidence.value;
+        let errors = f64::hypot(weighed.log_evidence.se, opinion.log_evidence.se);
+        if is_even && more > NEGLIGIBLE_LOG + 4.0 * errors {
+            let text = format!(
+                "do not trust: weights of q find an evidence that is larger by {more:.2} (in logarithms) than {says} do, so these \
+                 have missed something; raise check.opinion.smc.particles or sweeps"
+            );
+            return (Self { kind: VerdictKind::DoNotTrust, text }, false);
+        }
+        let agree = is_even && weighed.distance(opinion) <= AGREEMENT + 2.0 * error && warnings.is_empty();
+        if agree && apart <= NEGLIGIBLE_DISTANCE + 2.0 * error {
+            let text = format!(
+                "trust: {}, and {says} find the same probabilities, to {apart:.3} (± {error:.3})",
+                shown(weighed.khat, weighed.threshold)
+            );
+            return (Self { kind: VerdictKind::Trust, text }, false);
+        }
+        if agree {
+            let text = format!(
+                "corrected: {}; q is off by up to {apart:.3}, but its weights correct that, and {says} agree; use the corrected \
+                 probabilities",
+                shown(weighed.khat, weighed.threshold)
+            );
+            return (Self { kind: VerdictKind::Corrected, text }, false);
+        }
+        let Estimate { value, se } = opinion.missing;
+        let lacks = if value > NEGLIGIBLE_DISTANCE {
+            format!(": models that q hardly has hold {value:.2} ± {se:.2}")
+        } else {
+            String::new()
+        };
+        let why = warnings.first().map_or(String::new(), |warning| format!(" ({warning})"));
+        let text = format!(
+            "corrected: {says} find probabilities that differ from those of q by up to {apart:.3}{lacks}{why}; the corrected answer \
+             is theirs (± {error:.3} at most)"
+        );
+        (Self { kind: VerdictKind::Corrected, text }, true)
+    }
+
+    /// What only q says is not to be trusted.
+    pub(super) fn without_opinion(self) -> Self {
+        if self.kind == VerdictKind::DoNotTrust {
+            return self;
+        }
+        let text = format!(
+            "do not trust: nothing was looked at but what q itself draws, so what q has lost would go unseen; by its own weights: {}",
+            self.text
+        );
+        Self { kind: VerdictKind::DoNotTrust, text }
     }
 
     /// Whatever was found, a run that was not happy with itself is not to be trusted.

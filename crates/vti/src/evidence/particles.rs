@@ -25,9 +25,6 @@ use crate::workers::Workers;
 /// The next β is as far as this share of the particles would still count.
 const EFFECTIVE: f64 = 0.5;
 
-/// How precisely it is found: enough for likelihoods that differ by millions, as those of millions of rows do.
-const HALVINGS: usize = 40;
-
 /// The share of trajectories, and of random steps, that should be accepted.
 const TRAJECTORY_RATE: f64 = 0.8;
 const WALK_RATE: f64 = 0.3;
@@ -126,65 +123,32 @@ impl Population {
         self.beta >= 1.0 || self.log_evidence == f64::NEG_INFINITY
     }
 
-    /// To the next β: weighs the particles, and draws as many anew.
+    /// To the next β, as far as enough of the possible particles still count: weighs them, and draws as many anew.
     fn temper(&mut self) {
-        let next = self.next_beta();
+        let next = if self.dim == 0 { 1.0 } else { stats::next_beta(&self.at.logs, self.beta, EFFECTIVE) };
         self.log_evidence += self.weigh(next - self.beta);
         self.beta = next;
     }
 
-    /// As far beyond β as enough of the possible particles still count.
-    fn next_beta(&self) -> f64 {
-        if self.dim == 0 {
-            return 1.0;
-        }
-        let possible: Vec<f64> = self.at.logs.iter().copied().filter(|log| log.is_finite()).collect();
-        let mut log_weights = vec![0.0; possible.len()];
-        let mut enough = |to: f64| {
-            let by = to - self.beta;
-            log_weights.iter_mut().zip(&possible).for_each(|(weight, log)| *weight = by * log);
-            stats::effective_draws(&log_weights) >= EFFECTIVE * possible.len() as f64
-        };
-        if enough(1.0) {
-            return 1.0;
-        }
-        let (mut low, mut high) = (self.beta, 1.0);
-        for _ in 0..HALVINGS {
-            let middle = 0.5 * (low + high);
-            if enough(middle) { low = middle } else { high = middle }
-        }
-        high
-    }
-
     /// Weights particles for a change of β, and draws as many anew; the logarithm of the mean weight.
     fn weigh(&mut self, change: f64) -> f64 {
-        let count = self.at.logs.len();
+        if self.dim == 0 {
+            return change * self.at.logs[0];
+        }
         let log_weights: Vec<f64> = self.at.logs.iter().map(|log| change * log).collect();
-        let log_total = stats::log_sum_exp(&log_weights);
-        if log_total == f64::NEG_INFINITY || self.dim == 0 {
-            return log_total;
-        }
-        // Equally spaced draws with one random start.
-        let start = self.stream.uniform();
-        let (mut chosen, mut sum) = (Vec::with_capacity(count), 0.0);
-        for (particle, log_weight) in log_weights.iter().enumerate() {
-            sum += (log_weight - log_total).exp() * count as f64;
-            while chosen.len() < count && chosen.len() as f64 + start < sum {
-                chosen.push(particle);
-            }
-        }
-        // Rounding may leave a place.
-        chosen.resize(count, chosen.last().copied().unwrap_or(0));
+        let Some((chosen, log_mean)) = stats::resample(&log_weights, self.stream.uniform()) else {
+            return f64::NEG_INFINITY;
+        };
         let (dim, from) = (self.dim, &self.at);
         // What is left over from the last trajectory is room for the next places.
-        for (to, &particle) in chosen.iter().enumerate() {
+        for (to, particle) in chosen.into_iter().enumerate() {
             let places = (particle * dim..(particle + 1) * dim, to * dim..(to + 1) * dim);
             self.to.z[places.1.clone()].copy_from_slice(&from.z[places.0.clone()]);
             self.to.gradient[places.1].copy_from_slice(&from.gradient[places.0]);
             self.to.logs[to] = from.logs[particle];
         }
         std::mem::swap(&mut self.at, &mut self.to);
-        log_total - (count as f64).ln()
+        log_mean
     }
 
     /// Prepares a trajectory, or a random step, of every particle.

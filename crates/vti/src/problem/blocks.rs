@@ -89,6 +89,11 @@ pub trait Blocks: Send + Sync {
         0.0
     }
 
+    /// Whether [`log_evidence_estimate`](Self::log_evidence_estimate) is the evidence itself. By default it is not.
+    fn has_exact_evidences(&self) -> bool {
+        false
+    }
+
     /// `ℓ_b(z | k)` of many z, and the gradients, where the parameters of a block are a function of standard normal numbers z, as
     /// many as there are parameters, such that
     ///

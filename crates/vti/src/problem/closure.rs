@@ -13,6 +13,7 @@ pub struct FromFn<S, F> {
     log_prior: Option<LogPrior>,
     constraints: Option<Constraints>,
     names: Option<Vec<String>>,
+    reference: Option<Vec<(f64, f64)>>,
 }
 
 impl<S: std::fmt::Debug, F> std::fmt::Debug for FromFn<S, F> {
@@ -29,7 +30,7 @@ where
     S: ModelSpace,
     F: Fn(&[u16], &[f64], &mut [f64]) -> f64 + Send + Sync,
 {
-    FromFn { space, log_density, log_prior: None, constraints: None, names: None }
+    FromFn { space, log_density, log_prior: None, constraints: None, names: None, reference: None }
 }
 
 impl<S, F> FromFn<S, F> {
@@ -48,6 +49,13 @@ impl<S, F> FromFn<S, F> {
     /// With names of all natural parameters, in the order of the space's coordinates.
     pub fn with_parameter_names(mut self, names: Vec<String>) -> Self {
         self.names = Some(names);
+        self
+    }
+
+    /// With a mean and a standard deviation for each free coordinate, which together reach wherever parameters may lie: a check
+    /// looks for the posterior from there.
+    pub fn with_reference(mut self, reference: Vec<(f64, f64)>) -> Self {
+        self.reference = Some(reference);
         self
     }
 }
@@ -71,6 +79,10 @@ where
 
     fn constraints(&self) -> Option<&Constraints> {
         self.constraints.as_ref()
+    }
+
+    fn reference(&self) -> Option<Vec<(f64, f64)>> {
+        self.reference.clone()
     }
 
     fn parameter_names(&self) -> Vec<String> {

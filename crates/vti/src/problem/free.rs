@@ -90,6 +90,11 @@ impl<'p> FreeRows<'p> {
         }
     }
 
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.dims.len()
+    }
+
     /// So many rows at a time, to be filled in side by side.
     pub(crate) fn chunks_mut(&mut self, rows: usize) -> Vec<FreeChunk<'_>> {
         let count = self.dims.len();

@@ -62,10 +62,10 @@ pub trait Problem: Send + Sync {
         None
     }
 
-    /// The prior of a model's parameters where it is a normal density in free coordinates, `u = a + C⁻ᵀ z` of standard normal z;
-    /// none, the default, where it is another one or not known. Checks find evidences from there, whatever q is.
-    fn prior(&self, model: &[u16]) -> Option<Preconditioner> {
-        let _ = model;
+    /// Mean and standard deviation of a normal density for each free coordinate, that together reach wherever parameters may lie
+    /// in any model: the prior where it is such a density. Checks look for the posterior from there, whatever q is. None, the
+    /// default, where nothing is known.
+    fn reference(&self) -> Option<Vec<(f64, f64)>> {
         None
     }
 

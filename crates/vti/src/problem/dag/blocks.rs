@@ -72,6 +72,10 @@ impl Blocks for Dag {
         }
     }
 
+    fn has_exact_evidences(&self) -> bool {
+        matches!(&*self.likelihood, Likelihood::Linear(_))
+    }
+
     fn log_likelihood_batch(
         &self,
         particles: &mut [BlockParticles<'_>],

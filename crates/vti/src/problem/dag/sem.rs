@@ -286,6 +286,14 @@ impl Problem for Dag {
         self.constraints.as_ref()
     }
 
+    /// The prior: log σ is standard normal, weights are normal.
+    fn reference(&self) -> Option<Vec<(f64, f64)>> {
+        let unknown = usize::from(self.constraints.is_some());
+        let node = (0..self.space.node_width())
+            .map(|place| (0.0, if place < unknown { 1.0 } else { self.settings.weight_scale }));
+        Some(std::iter::repeat_n(node, self.space.nodes()).flatten().collect())
+    }
+
     fn blocks(&self) -> Option<&dyn Blocks> {
         (self.space.nodes() <= Graph::MAX_NODES).then_some(self)
     }

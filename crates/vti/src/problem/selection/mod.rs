@@ -11,6 +11,7 @@ mod likelihood;
 mod preconditioner;
 mod prior;
 mod quadrature;
+mod reference;
 pub mod simulate;
 mod starts;
 
@@ -371,18 +372,8 @@ impl Problem for Selection {
         Ok(self.evaluate(&mut Work::default(), model, theta, gradient))
     }
 
-    /// Normal coefficients and a log-normal scale; a g-prior has no proper intercept.
-    fn prior(&self, model: &[u16]) -> Option<Preconditioner> {
-        let CoefficientPrior::Normal { .. } = self.settings.prior else { return None };
-        let mut columns = Vec::new();
-        self.design.model_columns(model, &mut columns);
-        let mut location = vec![0.0; columns.len()];
-        let mut precision = vec![1.0 / self.spread; columns.len()];
-        if self.settings.likelihood.has_scale() {
-            location.insert(0, self.log_scale);
-            precision.insert(0, LOG_SCALE_SD.powi(-2));
-        }
-        Preconditioner::diagonal(location, &precision)
+    fn reference(&self) -> Option<Vec<(f64, f64)>> {
+        Some(reference::reference(self))
     }
 
     fn log_prior(&self, model: &[u16]) -> f64 {

@@ -1,0 +1,299 @@
+//! A second opinion that does not come from q: the posterior as a sequential Monte Carlo sampler finds it from the reference.
+//!
+//! Weights, strata and chains look where q already is; a model or a mode of its parameters that q has lost is invisible to them.
+//! The sampler ([`smc`](crate::smc)) starts wherever parameters may lie and knows nothing of q. Where both agree, q can be trusted;
+//! where they do not, the sampler's answer is the correction, and says what q lacks.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::CheckError;
+use super::correction::{Correction, ModelCorrection};
+use crate::device::Device;
+use crate::optimise::SettingError;
+use crate::posterior::{Draws, Point, Posterior};
+use crate::problem::{Constraints, Problem};
+use crate::smc::{GoOn, Sampled, Sampler, SmcSettings};
+use crate::space::Model;
+use crate::stats::Estimate;
+
+/// How far a check looks beyond q.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Depth {
+    /// Not at all: nothing is then trusted that only q says.
+    None,
+    /// A quarter of the particles, once.
+    Quick,
+    /// Until errors are small, or as far as the settings allow.
+    #[default]
+    Full,
+}
+
+/// Settings of a second opinion.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OpinionSettings {
+    /// How far it looks.
+    pub depth: Depth,
+    /// Standard errors of the probabilities of parts that are small enough.
+    pub error: f64,
+    /// How often the sampler is run again, with twice as many particles and rounds, while they are larger.
+    pub repeats: usize,
+    /// The sampler.
+    pub smc: SmcSettings,
+}
+
+impl Default for OpinionSettings {
+    fn default() -> Self {
+        Self { depth: Depth::default(), error: 0.005, repeats: 2, smc: SmcSettings::default() }
+    }
+}
+
+impl OpinionSettings {
+    /// Refuses settings that make no sense.
+    pub(super) fn check(&self) -> Result<(), SettingError> {
+        SettingError::check("opinion.error", self.error, self.error > 0.0, "greater than 0")?;
+        self.smc.check()
+    }
+
+    /// The sampler of each round; in a quick check there is one.
+    fn rounds(&self) -> Vec<SmcSettings> {
+        let quick = |smc: &SmcSettings| SmcSettings { particles: (smc.particles / 4).max(32), ..smc.clone() };
+        let twice = |smc: &SmcSettings| {
+            let more = SmcSettings { particles: 2 * smc.particles, sweeps: 2 * smc.sweeps, ..smc.clone() };
+            Some(more)
+        };
+        match self.depth {
+            Depth::None => Vec::new(),
+            Depth::Quick => vec![quick(&self.smc)],
+            Depth::Full => std::iter::successors(Some(self.smc.clone()), twice).take(1 + self.repeats).collect(),
+        }
+    }
+}
+
+/// What a sampler found that knows nothing of q.
+#[derive(Clone, Debug, Serialize)]
+pub struct Opinion {
+    /// Model probabilities.
+    pub correction: Correction,
+    /// How probable each of the space's features is to be positive, under q and as the sampler found it.
+    pub parts_q: Vec<f64>,
+    /// As the sampler found it.
+    pub parts: Vec<Estimate>,
+    /// `log p(y)`.
+    pub log_evidence: Estimate,
+    /// Independent runs, and how many equally good ones would say as much.
+    pub runs: usize,
+    /// See [`Sampled::effective_runs`].
+    pub effective_runs: f64,
+    /// The probability of models that q has less than a tenth of.
+    pub missing: Estimate,
+    /// Draws from the posterior, those of one run after those of another.
+    #[serde(skip)]
+    pub draws: Draws,
+    /// Their log weights.
+    #[serde(skip)]
+    pub log_weights: Vec<f64>,
+    #[serde(skip)]
+    sampled: Sampled,
+}
+
+/// Runs that count for much less than their number disagree too much.
+const MIN_EFFECTIVE_SHARE: f64 = 0.4;
+
+/// Errors beyond which an opinion says too little: of probabilities, and of the log evidence.
+const MAX_ERROR: f64 = 0.02;
+const MAX_LOG_ERROR: f64 = 0.5;
+
+/// Models of at least this probability are compared one by one.
+const MIN_PROBABILITY: f64 = 0.02;
+
+impl Opinion {
+    /// The posterior mean of a function of the draws, by their places.
+    pub fn mean(&self, f: impl Fn(usize) -> f64) -> Estimate {
+        self.sampled.mean(f)
+    }
+
+    /// Whether runs agree well enough with each other to be relied on.
+    pub fn is_reliable(&self) -> bool {
+        self.effective_runs >= MIN_EFFECTIVE_SHARE * self.runs as f64
+            && self.log_evidence.se <= MAX_LOG_ERROR
+            && self.largest_error() <= MAX_ERROR
+    }
+
+    /// The largest standard error of the probability of a part, or of a leading model.
+    pub fn largest_error(&self) -> f64 {
+        let models = self.leading().map(|model| model.corrected.se);
+        self.parts.iter().map(|part| part.se).chain(models).fold(0.0, f64::max)
+    }
+
+    /// How far q is off: the largest difference of the probability of a part, or of a leading model.
+    pub fn distance(&self) -> f64 {
+        let parts = self.parts_q.iter().zip(&self.parts).map(|(q, part)| (q - part.value).abs());
+        let models = self.leading().map(|model| (model.q - model.corrected.value).abs());
+        parts.chain(models).fold(0.0, f64::max)
+    }
+
+    /// Models that matter, under q or as found.
+    pub(super) fn leading(&self) -> impl Iterator<Item = &ModelCorrection> {
+        let matters = |model: &&ModelCorrection| model.q.max(model.corrected.value) >= MIN_PROBABILITY;
+        self.correction.models.iter().filter(matters)
+    }
+}
+
+/// Asks for a second opinion; none where nobody wants one, where it was ended early or where all particles were lost. `q_parts` are
+/// the probabilities of parts under q.
+pub(super) fn opinion<D: Device>(
+    posterior: &Posterior<D>,
+    draws: &Draws,
+    parts_q: Vec<f64>,
+    settings: &OpinionSettings,
+    go_on: GoOn<'_>,
+) -> Result<Option<Opinion>, CheckError> {
+    let problem = &**posterior.problem();
+    let reference = problem.reference().unwrap_or_else(|| around(problem, draws));
+    let mut found = None;
+    for (round, smc) in settings.rounds().iter().enumerate() {
+        let seed = posterior.seed().wrapping_add(round as u64);
+        let mut sampler = Sampler::new(problem, &reference, smc, seed);
+        if !sampler.run(smc.runs, posterior.workers(), go_on)? {
+            break;
+        }
+        let Some(sampled) = sampler.found() else { continue };
+        let opinion = conclude(posterior, sampled, &parts_q)?;
+        let is_enough = opinion.is_reliable() && opinion.largest_error() <= settings.error;
+        found = Some(opinion);
+        if is_enough {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// A reference so much wider than q's draws reaches modes that q has lost, unless they are very far away.
+const WIDER: f64 = 8.0;
+
+/// Standard deviation of a coordinate that q never drew.
+const UNKNOWN_SD: f64 = 3.0;
+
+/// Wide normal densities around where q draws free coordinates.
+fn around(problem: &dyn Problem, draws: &Draws) -> Vec<(f64, f64)> {
+    let space = problem.space();
+    let mut sums = vec![[0.0; 3]; space.max_dim()];
+    let mut mask = vec![false; space.max_dim()];
+    let constraints = problem.constraints().filter(|constraints| !constraints.is_trivial());
+    for row in 0..draws.len() {
+        space.mark_active(draws.word(row), &mut mask);
+        let active: Vec<u32> = (0..mask.len() as u32).filter(|&i| mask[i as usize]).collect();
+        let free = free(constraints, &active, draws.theta(row));
+        for (&i, x) in active.iter().zip(free).filter(|(_, x)| x.is_finite()) {
+            let [count, sum, squares] = &mut sums[i as usize];
+            (*count, *sum, *squares) = (*count + 1.0, *sum + x, *squares + x * x);
+        }
+    }
+    let wide = |&[count, sum, squares]: &[f64; 3]| {
+        let mean = sum / count;
+        let sd = (squares / count - mean * mean).max(0.0).sqrt();
+        if count >= 2.0 && sd > 0.0 { (mean, WIDER * sd) } else { (0.0, UNKNOWN_SD) }
+    };
+    sums.iter().map(wide).collect()
+}
+
+/// Free coordinates of natural parameters.
+fn free(constraints: Option<&Constraints>, active: &[u32], natural: &[f64]) -> Vec<f64> {
+    let Some(constraints) = constraints else { return natural.to_vec() };
+    let mut free = vec![0.0; active.len()];
+    constraints.to_free(active, natural, &mut free);
+    free
+}
+
+/// What was found, beside what q says of it.
+fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, parts_q: &[f64]) -> Result<Opinion, CheckError> {
+    let space = posterior.family().space();
+    let q = q_of_models(posterior, &sampled)?;
+    let models: Vec<ModelCorrection> = sampled
+        .models
+        .iter()
+        .map(|found| ModelCorrection {
+            label: space.label(&found.model),
+            q: q.get(&found.model).copied().unwrap_or(0.0),
+            model: found.model.clone(),
+            corrected: found.probability,
+            log_evidence: None,
+            khat: None,
+            draws: found.count,
+        })
+        .collect();
+    let missing = missing(&models);
+    let (draws, log_weights) = draws_of(posterior, &sampled)?;
+    Ok(Opinion {
+        correction: Correction::estimated(models),
+        parts_q: parts_q.to_vec(),
+        parts: sampled.parts.clone(),
+        log_evidence: sampled.log_evidence,
+        runs: sampled.runs(),
+        effective_runs: sampled.effective_runs(),
+        missing,
+        draws,
+        log_weights,
+        sampled,
+    })
+}
+
+/// The probability under q of each model that was met: of all words that mean it as far as they were drawn.
+fn q_of_models<D: Device>(posterior: &Posterior<D>, sampled: &Sampled) -> Result<HashMap<Model, f64>, CheckError> {
+    let space = posterior.family().space();
+    let width = space.arities().len();
+    let mut words: Vec<&[u16]> = sampled.points.words.chunks_exact(width.max(1)).collect();
+    words.extend(sampled.models.iter().map(|found| &*found.model));
+    words.sort_unstable();
+    words.dedup();
+    let mut log_q = vec![0.0; words.len()];
+    posterior.log_prob_models(&words.concat(), &mut log_q)?;
+    let mut q = HashMap::new();
+    for (word, log_q) in words.into_iter().zip(log_q) {
+        let mut word = word.to_vec();
+        space.canonical(&mut word);
+        *q.entry(Model::from(word)).or_insert(0.0) += log_q.exp();
+    }
+    Ok(q)
+}
+
+/// The probability of models that q has less than a tenth of; only models whose probability is known to be there count.
+fn missing(models: &[ModelCorrection]) -> Estimate {
+    let is_missing = |model: &&ModelCorrection| {
+        model.q < 0.1 * model.corrected.value && model.corrected.value > 4.0 * model.corrected.se
+    };
+    let missing = || models.iter().filter(is_missing);
+    Estimate {
+        value: missing().map(|model| model.corrected.value).sum(),
+        se: missing().map(|model| model.corrected.se.powi(2)).sum::<f64>().sqrt(),
+    }
+}
+
+/// The sampler's draws as draws of a posterior, with their densities under q.
+fn draws_of<D: Device>(posterior: &Posterior<D>, sampled: &Sampled) -> Result<(Draws, Vec<f64>), CheckError> {
+    let space = posterior.family().space();
+    let (width, stride) = (space.arities().len(), posterior.family().natural_len());
+    let points = &sampled.points;
+    let asked: Vec<Point> = points
+        .theta
+        .iter()
+        .enumerate()
+        .map(|(row, theta)| Point { model: points.words[row * width..][..width].into(), theta: theta.clone() })
+        .collect();
+    let mut draws = Draws { width, stride, words: points.words.clone(), ..Draws::default() };
+    draws.log_q = posterior.log_q(&asked)?;
+    draws.log_q_model = vec![0.0; asked.len()];
+    posterior.log_prob_models(&points.words, &mut draws.log_q_model)?;
+    draws.log_target.clone_from(&points.log_target);
+    draws.log_arrangement = vec![0.0; asked.len()];
+    draws.theta = vec![f64::NAN; asked.len() * stride];
+    for (row, theta) in points.theta.iter().enumerate() {
+        draws.dims.push(theta.len());
+        draws.theta[row * stride..][..theta.len()].copy_from_slice(theta);
+    }
+    Ok((draws, sampled.weights().iter().map(|weight| weight.ln()).collect()))
+}

@@ -1,0 +1,44 @@
+//! Where coefficients may lie, before the response is looked at closely.
+
+use super::{CoefficientPrior, LOG_SCALE_SD, Likelihood, Selection};
+
+/// Standard deviation of a logit or of a logarithmic mean that nothing is known about.
+const PREDICTOR_SD: f64 = 2.5;
+
+/// Mean and standard deviation of each free coordinate: the prior where it is normal. A g-prior has a marginal prior for each
+/// slope; its intercept and its scale, whose priors have no integral, lie around those of the response.
+pub(super) fn reference(selection: &Selection) -> Vec<(f64, f64)> {
+    let design = selection.design();
+    let mut found = Vec::with_capacity(design.columns() + 1);
+    if selection.settings.likelihood.has_scale() {
+        found.push((selection.log_scale, LOG_SCALE_SD));
+    }
+    match selection.settings.prior {
+        CoefficientPrior::Normal { scale } => found.extend((0..design.columns()).map(|_| (0.0, scale))),
+        CoefficientPrior::G { .. } => {
+            let scale = if selection.settings.likelihood.has_scale() {
+                selection.log_scale.exp()
+            } else {
+                selection.known_scale()
+            };
+            found.push(intercept(selection));
+            let squares = |column: usize| selection.gram[column * design.columns() + column];
+            let slope = |column| (0.0, (selection.spread() / squares(column)).sqrt() * scale);
+            found.extend((1..design.columns()).map(slope));
+        }
+    }
+    found
+}
+
+/// Around the mean of the response, on the scale of the predictor.
+fn intercept(selection: &Selection) -> (f64, f64) {
+    let response = selection.design().response();
+    let n = response.len() as f64;
+    let sum: f64 = response.iter().sum();
+    match selection.settings.likelihood {
+        // Half a row more of each kind, so that neither is impossible.
+        Likelihood::Logistic {} => (((sum + 0.5) / (n - sum + 0.5)).ln(), PREDICTOR_SD),
+        Likelihood::Poisson {} => (((sum + 0.5) / n).ln(), PREDICTOR_SD),
+        _ => (sum / n, selection.log_scale.exp() + selection.known_scale()),
+    }
+}

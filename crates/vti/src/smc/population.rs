@@ -1,0 +1,436 @@
+//! The particles of one run, and how they move.
+
+use super::settings::SmcSettings;
+use crate::evidence::ParticleMove;
+use crate::problem::{FreeChunk, FreeRows, Problem};
+use crate::random::Stream;
+use crate::stats;
+
+/// The next β is as far as this share of the particles would still count.
+const EFFECTIVE: f64 = 0.5;
+
+/// The share of moves within a model that should be accepted.
+const TRAJECTORY_RATE: f64 = 0.8;
+const WALK_RATE: f64 = 0.3;
+
+/// The first step, in standard deviations of the particles, and its limits.
+const FIRST_STEP: f64 = 0.3;
+const STEP_SIZES: std::ops::RangeInclusive<f64> = 0.002..=1.5;
+
+/// New coordinates are drawn from the reference with this probability, and otherwise from a normal density like that of the
+/// particles that have them, so much wider.
+const FROM_REFERENCE: f64 = 0.1;
+const WIDER: f64 = 1.2;
+
+/// The reference counts as so many particles for where coordinates lie.
+const REFERENCE_WEIGHT: f64 = 2.0;
+
+/// A particle: a model with parameters. Vectors over coordinates are as long as the space has coordinates; what is not active is
+/// meaningless.
+#[derive(Debug)]
+pub(super) struct Particle {
+    pub(super) word: Vec<u16>,
+    pub(super) active: Vec<u32>,
+    pub(super) free: Vec<f64>,
+    /// `log p(m)`, and `log p₀(m)` of the distribution that particles start from.
+    log_prior: f64,
+    log_start: f64,
+    /// `log η(θ(u) | m) + log |det ∂θ/∂u|`, and its gradient.
+    log_density: f64,
+    gradient: Vec<f64>,
+    /// `log r(u)`.
+    log_reference: f64,
+}
+
+impl Clone for Particle {
+    fn clone(&self) -> Self {
+        Self {
+            word: self.word.clone(),
+            active: self.active.clone(),
+            free: self.free.clone(),
+            gradient: self.gradient.clone(),
+            ..*self
+        }
+    }
+
+    /// Without new memory: particles are copied all the time.
+    fn clone_from(&mut self, from: &Self) {
+        self.word.clone_from(&from.word);
+        self.active.clone_from(&from.active);
+        self.free.clone_from(&from.free);
+        self.gradient.clone_from(&from.gradient);
+        (self.log_prior, self.log_start) = (from.log_prior, from.log_start);
+        (self.log_density, self.log_reference) = (from.log_density, from.log_reference);
+    }
+}
+
+impl Particle {
+    /// What it gains with β: `log p(m) η / (p₀(m) r)`.
+    fn log_gain(&self) -> f64 {
+        let gain = self.log_prior + self.log_density - self.log_start - self.log_reference;
+        // What is undefined is impossible.
+        if gain.is_nan() { f64::NEG_INFINITY } else { gain }
+    }
+
+    /// `log p(m) + log η` with respect to free parameters.
+    pub(super) fn log_joint(&self) -> f64 {
+        self.log_prior + self.log_density
+    }
+
+    /// `log π_β(m, u)`.
+    fn log_target(&self, beta: f64) -> f64 {
+        self.log_start + self.log_reference + beta * self.log_gain()
+    }
+}
+
+/// What all populations share.
+pub(super) struct Common<'a> {
+    pub(super) problem: &'a dyn Problem,
+    /// Mean and standard deviation of each coordinate.
+    pub(super) reference: &'a [(f64, f64)],
+    pub(super) settings: &'a SmcSettings,
+}
+
+impl Common<'_> {
+    /// A model drawn symbol by symbol, all allowed ones alike.
+    fn draw_word(&self, word: &mut [u16], stream: &mut Stream) {
+        let space = self.problem.space();
+        let mut allowed = Vec::new();
+        for position in 0..word.len() {
+            allowed.clear();
+            allowed.resize(usize::from(space.arities()[position]), true);
+            space.allow(&word[..position], &mut allowed);
+            let choices = allowed.iter().filter(|allowed| **allowed).count().max(1);
+            let chosen = stream.below(choices as u64) as usize;
+            let symbol = allowed.iter().enumerate().filter(|(_, allowed)| **allowed).nth(chosen);
+            word[position] = symbol.map_or(0, |(symbol, _)| symbol as u16);
+        }
+    }
+
+    /// The log probability that [`Common::draw_word`] draws a word.
+    fn log_start(&self, word: &[u16]) -> f64 {
+        let space = self.problem.space();
+        if !space.is_constrained() {
+            return -space.log_count();
+        }
+        let mut allowed = Vec::new();
+        let choices = (0..word.len()).map(|position| {
+            allowed.clear();
+            allowed.resize(usize::from(space.arities()[position]), true);
+            space.allow(&word[..position], &mut allowed);
+            (allowed.iter().filter(|allowed| **allowed).count() as f64).ln()
+        });
+        -choices.sum::<f64>()
+    }
+
+    /// `log r(u)`.
+    fn log_reference(&self, active: &[u32], free: &[f64]) -> f64 {
+        active.iter().map(|&i| log_normal(free[i as usize], self.reference[i as usize])).sum()
+    }
+}
+
+/// The log density of a normal number.
+fn log_normal(x: f64, (mean, sd): (f64, f64)) -> f64 {
+    -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * std::f64::consts::TAU.ln()
+}
+
+/// How far a population has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stage {
+    Tempering,
+    /// At β = 1, with so many rounds done.
+    Kept(usize),
+    /// All particles were lost.
+    Lost,
+}
+
+/// The particles of one run.
+#[derive(Debug)]
+pub(super) struct Population {
+    pub(super) stream: Stream,
+    pub(super) particles: Vec<Particle>,
+    proposals: Vec<Particle>,
+    /// Log ratio of proposal densities, back over forth; −∞ where there is nothing to decide.
+    log_ratios: Vec<f64>,
+    momentum: Vec<f64>,
+    lengths: Vec<f64>,
+    /// Mean and standard deviation of each coordinate over each half of the particles.
+    moments: [Vec<(f64, f64)>; 2],
+    step: f64,
+    pub(super) beta: f64,
+    pub(super) log_evidence: f64,
+    pub(super) stage: Stage,
+}
+
+impl Population {
+    /// Particles drawn from where they start.
+    pub(super) fn new(common: &Common<'_>, mut stream: Stream) -> Self {
+        let space = common.problem.space();
+        let (width, dim) = (space.arities().len(), space.max_dim());
+        let mut mask = vec![false; dim];
+        let particle = |_| {
+            let mut word = vec![0; width];
+            common.draw_word(&mut word, &mut stream);
+            space.mark_active(&word, &mut mask);
+            let active: Vec<u32> = (0..dim as u32).filter(|&i| mask[i as usize]).collect();
+            let mut free = vec![0.0; dim];
+            for &i in &active {
+                let (mean, sd) = common.reference[i as usize];
+                free[i as usize] = mean + sd * stream.normal();
+            }
+            Particle {
+                log_prior: common.problem.log_prior(&word),
+                log_start: common.log_start(&word),
+                log_reference: common.log_reference(&active, &free),
+                log_density: f64::NAN,
+                gradient: vec![0.0; dim],
+                word,
+                active,
+                free,
+            }
+        };
+        let particles: Vec<Particle> = (0..common.settings.particles).map(particle).collect();
+        Self {
+            proposals: particles.clone(),
+            log_ratios: vec![0.0; particles.len()],
+            momentum: vec![0.0; particles.len() * dim],
+            lengths: vec![0.0; particles.len()],
+            particles,
+            stream,
+            moments: Default::default(),
+            step: FIRST_STEP,
+            beta: 0.0,
+            log_evidence: 0.0,
+            stage: Stage::Tempering,
+        }
+    }
+
+    /// How far it has come, from 0 to 1, where so many rounds are kept.
+    pub(super) fn progress(&self, kept: usize) -> f64 {
+        match self.stage {
+            Stage::Tempering => 0.5 * self.beta.powf(0.25),
+            Stage::Kept(rounds) => 0.5 + 0.5 * rounds as f64 / kept as f64,
+            Stage::Lost => 1.0,
+        }
+    }
+
+    /// Fills rows with proposals.
+    pub(super) fn fill(&self, rows: &mut FreeChunk<'_>) {
+        for (row, proposal) in self.proposals.iter().enumerate() {
+            let to = rows.row(row);
+            to.word.copy_from_slice(&proposal.word);
+            to.active.clone_from(&proposal.active);
+            to.free.iter_mut().zip(&proposal.active).for_each(|(to, &i)| *to = proposal.free[i as usize]);
+        }
+    }
+
+    /// Takes what was found for the proposals, from the first of its rows on.
+    pub(super) fn read(&mut self, rows: &FreeRows<'_>, first: usize) {
+        let mut gradient = Vec::new();
+        for (row, proposal) in self.proposals.iter_mut().enumerate() {
+            gradient.resize(proposal.active.len(), 0.0);
+            rows.gradient(first + row, &mut gradient);
+            proposal.active.iter().zip(&gradient).for_each(|(&i, g)| proposal.gradient[i as usize] = *g);
+            proposal.log_density = rows.log_density(first + row);
+        }
+    }
+
+    /// The first places are what was proposed first.
+    pub(super) fn start(&mut self) {
+        self.particles.clone_from(&self.proposals);
+    }
+
+    /// To the next β: weighs the particles, and draws as many anew.
+    pub(super) fn temper(&mut self) {
+        let gains: Vec<f64> = self.particles.iter().map(Particle::log_gain).collect();
+        let next = stats::next_beta(&gains, self.beta, EFFECTIVE);
+        let log_weights: Vec<f64> = gains.iter().map(|gain| (next - self.beta) * gain).collect();
+        let Some((chosen, log_mean)) = stats::resample(&log_weights, self.stream.uniform()) else {
+            (self.log_evidence, self.stage) = (f64::NEG_INFINITY, Stage::Lost);
+            return;
+        };
+        for (proposal, particle) in self.proposals.iter_mut().zip(chosen) {
+            proposal.clone_from(&self.particles[particle]);
+        }
+        std::mem::swap(&mut self.particles, &mut self.proposals);
+        self.log_evidence += log_mean;
+        self.beta = next;
+        if next >= 1.0 {
+            self.stage = Stage::Kept(0);
+        }
+    }
+
+    /// Mean and standard deviation of each coordinate over half of the particles. Each half is moved by what the other one says:
+    /// a particle that had a say in its own proposal would not leave π_β as it is.
+    pub(super) fn measure(&mut self, common: &Common<'_>) {
+        let half = self.particles.len() / 2;
+        let of = |particles: &[Particle]| {
+            let mut sums: Vec<[f64; 3]> = vec![[0.0; 3]; common.reference.len()];
+            for particle in particles {
+                for &i in &particle.active {
+                    let [count, sum, squares] = &mut sums[i as usize];
+                    let off = particle.free[i as usize] - common.reference[i as usize].0;
+                    (*count, *sum, *squares) = (*count + 1.0, *sum + off, *squares + off * off);
+                }
+            }
+            let moments = sums.iter().zip(common.reference).map(|(&[count, sum, squares], &(mean, sd))| {
+                let weight = count + REFERENCE_WEIGHT;
+                let off = sum / weight;
+                let variance = (squares + REFERENCE_WEIGHT * sd * sd) / weight - off * off;
+                (mean + off, variance.max(1e-12 * sd * sd).sqrt())
+            });
+            moments.collect::<Vec<(f64, f64)>>()
+        };
+        self.moments = [of(&self.particles[half..]), of(&self.particles[..half])];
+    }
+
+    /// Proposes a neighbour of every particle's model: coordinates that both have stay, new ones are drawn, others go.
+    pub(super) fn propose_jumps(&mut self, common: &Common<'_>) {
+        let space = common.problem.space();
+        let half = self.particles.len() / 2;
+        let mut mask = vec![false; space.max_dim()];
+        let Self { particles, proposals, log_ratios, moments, stream, .. } = self;
+        let rows = particles.iter().zip(proposals).zip(log_ratios);
+        for (number, ((particle, proposal), log_ratio)) in rows.enumerate() {
+            proposal.clone_from(particle);
+            *log_ratio = space.propose(&mut proposal.word, stream);
+            let is_possible = proposal.word != particle.word && space.is_allowed(&proposal.word);
+            let log_prior = if is_possible { common.problem.log_prior(&proposal.word) } else { f64::NEG_INFINITY };
+            if !log_prior.is_finite() {
+                proposal.word.clone_from(&particle.word);
+                *log_ratio = f64::NEG_INFINITY;
+                continue;
+            }
+            let birth = Birth { moments: &moments[usize::from(number >= half)], reference: common.reference };
+            space.mark_active(&proposal.word, &mut mask);
+            // What goes would have to be drawn on the way back.
+            for &i in particle.active.iter().filter(|&&i| !mask[i as usize]) {
+                *log_ratio += birth.log_density(i as usize, particle.free[i as usize]);
+            }
+            proposal.active.iter().for_each(|&i| mask[i as usize] = false);
+            for i in (0..mask.len()).filter(|&i| mask[i]) {
+                proposal.free[i] = birth.draw(i, stream);
+                *log_ratio -= birth.log_density(i, proposal.free[i]);
+            }
+            space.mark_active(&proposal.word, &mut mask);
+            proposal.active.clear();
+            proposal.active.extend((0..mask.len() as u32).filter(|&i| mask[i as usize]));
+            proposal.log_prior = log_prior;
+            proposal.log_start = common.log_start(&proposal.word);
+            proposal.log_reference = common.log_reference(&proposal.active, &proposal.free);
+        }
+    }
+
+    /// Accepts or refuses the models that were proposed.
+    pub(super) fn decide_jumps(&mut self) {
+        for ((particle, proposal), log_ratio) in
+            self.particles.iter_mut().zip(&mut self.proposals).zip(&self.log_ratios)
+        {
+            let gain = proposal.log_target(self.beta) - particle.log_target(self.beta) + log_ratio;
+            if self.stream.uniform().ln() < gain {
+                std::mem::swap(particle, proposal);
+            }
+        }
+    }
+
+    /// Prepares a trajectory, or a random step, of every particle.
+    pub(super) fn set_out(&mut self) {
+        let Self { momentum, lengths, stream, step, .. } = self;
+        momentum.iter_mut().for_each(|p| *p = stream.normal());
+        // Steps of different lengths, lest trajectories return to where they began.
+        lengths.iter_mut().for_each(|length| *length = *step * (0.2 + stream.uniform()));
+        self.proposals.clone_from(&self.particles);
+        for (number, log_ratio) in self.log_ratios.iter_mut().enumerate() {
+            *log_ratio = kinetic(&self.particles[number].active, &self.momentum[number * self.moments[0].len()..]);
+        }
+    }
+
+    /// Half a step of the momentum, where there is a gradient, and a whole one of the places.
+    pub(super) fn drift(&mut self, common: &Common<'_>) {
+        if common.settings.by == ParticleMove::Hamiltonian {
+            self.kick(common);
+        }
+        let (half, dim) = (self.particles.len() / 2, self.moments[0].len());
+        for (number, proposal) in self.proposals.iter_mut().enumerate() {
+            let (moments, momentum) = (&self.moments[usize::from(number >= half)], &self.momentum[number * dim..]);
+            for &i in &proposal.active {
+                let i = i as usize;
+                proposal.free[i] += self.lengths[number] * moments[i].1 * momentum[i];
+            }
+        }
+    }
+
+    /// Half a step of the momentum along the gradient of log π_β.
+    fn kick(&mut self, common: &Common<'_>) {
+        let (half, dim, beta) = (self.particles.len() / 2, self.moments[0].len(), self.beta);
+        for (number, proposal) in self.proposals.iter().enumerate() {
+            let moments = &self.moments[usize::from(number >= half)];
+            let momentum = &mut self.momentum[number * dim..][..dim];
+            for &i in &proposal.active {
+                let i = i as usize;
+                let (mean, sd) = common.reference[i];
+                let pull = beta * proposal.gradient[i] - (1.0 - beta) * (proposal.free[i] - mean) / (sd * sd);
+                momentum[i] += 0.5 * self.lengths[number] * moments[i].1 * pull;
+            }
+        }
+    }
+
+    /// What follows a look at new places: the second half of the momentum's step.
+    pub(super) fn looked(&mut self, common: &Common<'_>) {
+        for proposal in &mut self.proposals {
+            proposal.log_reference = common.log_reference(&proposal.active, &proposal.free);
+        }
+        if common.settings.by == ParticleMove::Hamiltonian {
+            self.kick(common);
+        }
+    }
+
+    /// Accepts or refuses where trajectories led, and adapts the step.
+    pub(super) fn decide_moves(&mut self, common: &Common<'_>) {
+        let (dim, by) = (self.moments[0].len(), common.settings.by);
+        let mut rates = 0.0;
+        for (number, (particle, proposal)) in self.particles.iter_mut().zip(&mut self.proposals).enumerate() {
+            let mut gain = proposal.log_target(self.beta) - particle.log_target(self.beta);
+            if by == ParticleMove::Hamiltonian {
+                gain += self.log_ratios[number] - kinetic(&particle.active, &self.momentum[number * dim..]);
+            }
+            let rate = if gain.is_nan() { 0.0 } else { gain.exp().min(1.0) };
+            rates += rate;
+            if self.stream.uniform() < rate {
+                std::mem::swap(particle, proposal);
+            }
+        }
+        let goal = if by == ParticleMove::Hamiltonian { TRAJECTORY_RATE } else { WALK_RATE };
+        let change = 2.0 * (rates / self.particles.len() as f64 - goal);
+        self.step = (self.step * change.exp()).clamp(*STEP_SIZES.start(), *STEP_SIZES.end());
+    }
+}
+
+/// Half the squared momentum of active coordinates.
+fn kinetic(active: &[u32], momentum: &[f64]) -> f64 {
+    0.5 * active.iter().map(|&i| momentum[i as usize].powi(2)).sum::<f64>()
+}
+
+/// Where new coordinates are drawn from.
+struct Birth<'a> {
+    moments: &'a [(f64, f64)],
+    reference: &'a [(f64, f64)],
+}
+
+impl Birth<'_> {
+    fn draw(&self, i: usize, stream: &mut Stream) -> f64 {
+        if stream.uniform() < FROM_REFERENCE {
+            let (mean, sd) = self.reference[i];
+            return mean + sd * stream.normal();
+        }
+        let (mean, sd) = self.moments[i];
+        mean + WIDER * sd * stream.normal()
+    }
+
+    fn log_density(&self, i: usize, x: f64) -> f64 {
+        let (mean, sd) = self.moments[i];
+        let near = log_normal(x, (mean, WIDER * sd)) + (1.0 - FROM_REFERENCE).ln();
+        let far = log_normal(x, self.reference[i]) + FROM_REFERENCE.ln();
+        near.max(far) + (-(near - far).abs()).exp().ln_1p()
+    }
+}
