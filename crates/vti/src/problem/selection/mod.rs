@@ -1,8 +1,11 @@
 //! Variable selection: which covariates matter for a response (paper, section 5.1, "Bayesian misspecified robust variable
 //! selection").
 
+mod averages;
+mod conjugate;
 mod data;
 mod design;
+mod eigen;
 mod enumerate;
 mod exact;
 mod gaussian;
@@ -18,6 +21,8 @@ use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
+pub use averages::{Average, averages};
+pub use conjugate::Conjugate;
 pub use data::{RegressionData, TableError, Term};
 pub use design::{Design, Scaling, Standardise};
 pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};
