@@ -79,8 +79,7 @@ impl Exact {
             };
             let probable = |(number, &p): (usize, &f64)| (p > CONSIDERABLE).then(|| exact.model(number));
             let leading = exact.probabilities.iter().enumerate().filter_map(probable).collect();
-            let known =
-                Self::new(exact.log_evidence, exact.inclusion.clone(), move |model| exact.probability(model));
+            let known = Self::new(exact.log_evidence, exact.inclusion.clone(), move |model| exact.probability(model));
             Ok(Self { means, ..known.with_leading(leading) })
         }))
     }

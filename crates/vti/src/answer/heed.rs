@@ -61,7 +61,7 @@ fn verdict(alone: &Verdict, q: &Farthest, corrected: &Farthest) -> Verdict {
         let Farthest { what, found, exact, .. } = corrected;
         let text = format!(
             "do not trust: the corrected probability of {what} is {found:.3}, but the exact answer says {exact:.3}; use the \
-             exact numbers, which --method exact gives without training"
+             exact numbers"
         );
         return Verdict { kind: VerdictKind::DoNotTrust, text };
     }
@@ -93,7 +93,7 @@ mod tests {
 
     /// The verdict where the only term has these probabilities, and the check alone says this.
     fn said(q: f64, corrected: f64, alone: VerdictKind) -> Verdict {
-        let exact = Exact::new(0.0, vec![0.5], |model| Some(if model[0] == 1 { 0.5 } else { 0.5 }));
+        let exact = Exact::new(0.0, vec![0.5], |model| (model.len() == 1).then_some(0.5));
         let part = |q, corrected| Quantity { q, corrected, se: 0.001, exact: Some(0.5) };
         let terms = Terms { inclusion: Ordered(vec![("x".into(), part(q, corrected))]), ..Terms::default() };
         let verdict = Verdict { kind: alone, text: "do not trust: k̂ = 0.90".into() };
