@@ -53,11 +53,16 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     let sources = Sources { check: &checked, chains: chains.as_ref(), exact: exact.as_ref() };
     let mut found = Findings::new(posterior, &subject, &sources, run)?;
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
-    let schema = session.question.schema().map(serde_json::to_value).transpose()?;
-    let (settings, trace) = beside(dir, config, &found.answer)?;
-    let beside = Beside { trace: &trace, settings: &settings, schema: schema.as_ref() };
-    vti_report::write(&found, &beside, dir.path()).map_err(rundir::explain)?;
+    write(session, dir, &found)?;
     Ok(found.answer)
+}
+
+/// Writes everything that was found.
+pub(crate) fn write<Q: Question>(session: &Session<Q>, dir: &RunDir, found: &Findings) -> Result<()> {
+    let schema = session.question.schema().map(serde_json::to_value).transpose()?;
+    let (settings, trace) = beside(dir, &session.config, &found.answer)?;
+    let beside = Beside { trace: &trace, settings: &settings, schema: schema.as_ref() };
+    vti_report::write(found, &beside, dir.path()).map_err(rundir::explain)
 }
 
 /// The exact answer where it is cheap. A run is worth having without it.

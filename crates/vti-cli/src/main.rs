@@ -6,6 +6,7 @@ mod conclude;
 mod config;
 mod data;
 mod estimate;
+mod exact;
 mod failure;
 mod print;
 mod progress;

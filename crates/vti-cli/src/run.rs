@@ -6,12 +6,14 @@ use anyhow::Result;
 use vti::answer::{Replicate, Run};
 use vti::device::Device;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
+use vti::workers::Workers;
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
 use crate::conclude::{Chains, conclude, show};
-use crate::config::Config;
+use crate::config::{Config, Method};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
+use crate::exact;
 use crate::failure::{Ending, Usage};
 use crate::print;
 use crate::progress::{self, Checking, Progress, Watched};
@@ -60,6 +62,7 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
         return refuse("problem");
     }
     for (given, same, what) in [
+        (args.method.is_some_and(|method| method != Method::Auto), args.method == Some(saved.machine.method), "method"),
         (args.seed.is_some(), args.seed == Some(saved.train.seed), "seed"),
         (args.steps.is_some(), args.steps == Some(saved.train.steps), "number of steps"),
         (args.precision.is_some(), args.precision == Some(saved.machine.precision), "precision"),
@@ -76,6 +79,10 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
     }
     if let Some(change) = args.set.iter().find(|change| contradicts(change, &saved)) {
         return refuse(&format!("value of {}", change.split('=').next().unwrap_or_default().trim()));
+    }
+    // Earlier versions learned every answer.
+    if saved.machine.method == Method::Auto {
+        saved.machine.method = Method::Vti;
     }
     saved.source.data.clone_from(&wanted.source.data);
     if let (Some(truth), Some(Some(given))) = (saved.problem.truth_mut(), wanted.problem.clone().truth_mut()) {
@@ -116,6 +123,10 @@ impl Job for Training<'_> {
             dir.check_free(args.force)?;
         }
         session.config.check_limits()?;
+        session.config.machine.method = choose(&session)?;
+        if session.config.machine.method == Method::Exact {
+            return answer_exactly(&session, dir, device.workers(), args);
+        }
         let settings = train_settings(&session.config, dir, None);
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
         let resolved = trainer.family().settings().clone();
@@ -153,6 +164,41 @@ impl Job for Training<'_> {
         talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
         Ok(Ending::Done)
     }
+}
+
+/// How the answer is found. A run that is taken up again, and an earlier version's, has made its choice.
+fn choose<Q: Question>(session: &Session<Q>) -> Result<Method> {
+    match (session.config.machine.method, session.question.in_closed_form()) {
+        (Method::Vti, _) | (Method::Auto, Err(_)) => Ok(Method::Vti),
+        (Method::Exact | Method::Auto, Ok(_)) => Ok(Method::Exact),
+        (Method::Exact, Err(reason)) => {
+            Err(Usage(format!("--method exact: {reason}\nhint: --method vti learns the answer")).into())
+        }
+    }
+}
+
+/// The exact answer, without training.
+fn answer_exactly<Q: Question>(
+    session: &Session<Q>,
+    dir: &RunDir,
+    workers: &Workers,
+    args: &RunArgs,
+) -> Result<Ending> {
+    talk(args, &format!("{}: {}", session.config.source.data, session.question.headline()));
+    session.question.notes().iter().for_each(|note| talk(args, note));
+    talk(args, "all models can be summed in closed form: the answer is exact, and nothing is trained");
+    let given = args.of_training();
+    if !given.is_empty() {
+        talk(args, &format!("{}: no effect without training; --method vti trains", given.join(", ")));
+    }
+    if !args.resume {
+        dir.prepare()?;
+        rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
+    }
+    let answer = exact::conclude(session, dir, workers)?;
+    show(&answer, args.json)?;
+    talk(args, &format!("everything is in {}, models.csv and report.html among it", dir.path().display()));
+    Ok(Ending::Done)
 }
 
 /// Writes down how many steps a time limit came to, so that the settings repeat the run. Several runs plan for themselves.

@@ -59,6 +59,7 @@ pub fn text(answer: &Answer) -> String {
     let corrected = match answer.correction {
         Method::Weights | Method::Blocks | Method::Annealed => "corrected",
         Method::Chains => "by chains",
+        Method::Exact => return exact(answer),
     };
     let sections = match &answer.found {
         Found::Select(found) | Found::Own(found) => terms(answer, found, corrected),
@@ -73,19 +74,41 @@ fn header(first: &str, corrected: &str, exact: bool) -> Vec<String> {
     header
 }
 
+/// Tables of an answer that is exact: one number for each thing.
+fn exact(answer: &Answer) -> String {
+    let listed = |name: &str, found: Vec<(&String, &Quantity)>| {
+        let lines = found.into_iter().map(|(name, found)| row([name.clone(), probability(found.corrected)]));
+        table(&std::iter::once(row([name, "exact"])).chain(lines).collect::<Vec<_>>())
+    };
+    let mut sections = Vec::new();
+    let models = answer.models.iter().take(MODELS).map(|model| (&model.label, &model.probability)).collect();
+    let mut models = listed("model", models);
+    if let Found::Select(found) | Found::Own(found) = &answer.found {
+        let parts = found.inclusion.0.iter().map(|(name, part)| (name, part)).collect();
+        sections.push(listed("inclusion probability", parts));
+        models += &most_probable(found);
+    }
+    sections.push(models);
+    sections.push(coefficients("averaged over models", answer.found.coefficients(), None));
+    let mut lines = vec![format!("log evidence: {:.4}", answer.log_evidence.estimate)];
+    lines.extend(remarks(answer));
+    sections.push(lines.join("\n"));
+    sections.join("\n\n")
+}
+
+/// The models that stand for all.
+fn most_probable(found: &Terms) -> String {
+    let median = found.median_probability_model.as_ref();
+    let median = median.map_or_else(String::new, |median| format!("\nmedian-probability model:  {median}"));
+    format!("\nhighest-probability model: {}{median}", found.highest_probability_model)
+}
+
 /// Which parts models have, and their parameters.
 fn terms(answer: &Answer, found: &Terms, corrected: &str) -> Vec<String> {
-    let mut models = format!(
-        "{}\nhighest-probability model: {}",
-        models(answer, "model", corrected),
-        found.highest_probability_model
-    );
-    if let Some(median) = &found.median_probability_model {
-        models += &format!("\nmedian-probability model:  {median}");
-    }
+    let models = models(answer, "model", corrected) + &most_probable(found);
     let inclusion = (!found.inclusion.0.is_empty()).then(|| inclusion(answer, found, corrected));
     let coefficients = (!found.coefficients.0.is_empty())
-        .then(|| coefficients("averaged over models", &found.coefficients.0, corrected));
+        .then(|| coefficients("averaged over models", &found.coefficients.0, Some(corrected)));
     inclusion.into_iter().chain([models]).chain(coefficients).collect()
 }
 
@@ -111,7 +134,7 @@ fn graphs(answer: &Answer, found: &Graphs, corrected: &str) -> Vec<String> {
         let listed: Vec<String> = likely(&found.edges).0.iter().map(|edge| found.edges.name(edge)).collect();
         let weights: Vec<(String, Coefficient)> =
             weights.0.iter().filter(|(name, _)| listed.contains(name)).cloned().collect();
-        coefficients("weight, averaged over graphs", &weights, corrected)
+        coefficients("weight, averaged over graphs", &weights, Some(corrected))
     }));
     sections.extend(found.truth.as_ref().map(|found| truth(found, corrected)));
     sections
@@ -187,13 +210,22 @@ fn models(answer: &Answer, name: &str, corrected: &str) -> String {
     table(&rows)
 }
 
-fn coefficients(name: &str, found: &[(String, Coefficient)], corrected: &str) -> String {
+/// Parameters averaged over models: as learned, and `corrected` as it is called here, unless all is exact; and exact where
+/// that is known.
+fn coefficients(name: &str, found: &[(String, Coefficient)], corrected: Option<&str>) -> String {
+    let known = found.iter().any(|(_, found)| found.mean.exact.is_some());
+    let mut head = vec![name];
+    head.extend(corrected.into_iter().flat_map(|corrected| ["q", corrected]));
+    head.extend(known.then_some("exact"));
+    head.extend(["sd", "2.5 %", "97.5 %"]);
     let line = |(name, found): &(String, Coefficient)| {
-        let Coefficient { mean: Quantity { q, corrected, se, .. }, sd, interval: [low, high] } = *found;
-        vec![name.clone(), number(q), with_error(corrected, se), number(sd), number(low), number(high)]
+        let Coefficient { mean, sd, interval: [low, high] } = *found;
+        let learned = corrected.map(|_| [number(mean.q), with_error(mean.corrected, mean.se)]);
+        let exact = known.then(|| mean.exact.map_or_else(|| "–".into(), number));
+        let numbers = learned.into_iter().flatten().chain(exact).chain([sd, low, high].map(number));
+        std::iter::once(name.clone()).chain(numbers).collect()
     };
-    let head = row([name, "q", corrected, "sd", "2.5 %", "97.5 %"]);
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.iter().map(line)).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(row(head)).chain(found.iter().map(line)).collect();
     table(&rows)
 }
 
@@ -202,13 +234,19 @@ fn closing(answer: &Answer) -> String {
     let mut lines = vec![format!("log evidence: {:.4} ± {:.4}", evidence.estimate, evidence.se)];
     if let Some(exact) = &answer.exact {
         lines[0] += &format!(", exact {:.4}", exact.log_evidence);
-        let distances = &exact.total_variation;
-        lines.push(format!(
-            "total variation to the exact model probabilities: {:.4} learned, {:.4} corrected",
-            distances.q, distances.corrected
-        ));
+        lines.extend(exact.total_variation.map(|distances| {
+            format!(
+                "total variation to the exact model probabilities: {:.4} learned, {:.4} corrected",
+                distances.q, distances.corrected
+            )
+        }));
     }
-    lines.extend(answer.run.warnings.iter().map(|warning| format!("warning: {warning}")));
-    lines.push(answer.verdict.text.clone());
+    lines.extend(remarks(answer));
     lines.join("\n")
+}
+
+/// Warnings, and the verdict.
+fn remarks(answer: &Answer) -> impl Iterator<Item = String> {
+    let warnings = answer.run.warnings.iter().map(|warning| format!("warning: {warning}"));
+    warnings.chain([answer.verdict.text.clone()])
 }

@@ -3,7 +3,7 @@
 //! A stream depends on its key alone, never on what was drawn before or by which thread, so runs repeat bit for bit.
 
 use rand::{Rng, SeedableRng};
-use rand_distr::{Distribution, Poisson, StandardNormal, StudentT};
+use rand_distr::{ChiSquared, Distribution, Poisson, StandardNormal, StudentT};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// What random numbers are used for; each purpose has streams of its own.
@@ -89,6 +89,11 @@ impl Stream {
         StudentT::new(df).map_or(f64::NAN, |distribution| distribution.sample(&mut self.0))
     }
 
+    /// A number with a χ² distribution; not a number unless `df` is positive.
+    pub fn chi_squared(&mut self, df: f64) -> f64 {
+        ChiSquared::new(df).map_or(f64::NAN, |distribution| distribution.sample(&mut self.0))
+    }
+
     /// A count with a Poisson distribution; 0 for a mean of 0, not a number where no such distribution can be drawn from.
     pub fn poisson(&mut self, mean: f64) -> f64 {
         if mean == 0.0 {
@@ -143,6 +148,7 @@ mod tests {
         assert!((mean(&counts) - 3.5).abs() < 0.07 && (variance(&counts) - 3.5).abs() < 0.19);
         assert!(mean(&tails).abs() < 0.04 && (variance(&tails) - 1.25).abs() < 0.08);
         assert!(stream.poisson(0.0) == 0.0 && stream.poisson(-1.0).is_nan() && stream.student_t(0.0).is_nan());
+        assert!(stream.chi_squared(0.0).is_nan());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use clap::Args;
 pub(crate) use dag::{DagArgs, GraphArgs};
 pub(crate) use select::{QuestionArgs, SelectArgs};
 
-use crate::config::{Config, ConfigError, Precision};
+use crate::config::{Config, ConfigError, Method, Precision};
 
 /// Steps of a run that only its time limits.
 pub(crate) const AS_MANY_AS_FIT: u64 = 1_000_000;
@@ -28,6 +28,9 @@ pub(crate) struct RunArgs {
     /// Go on where an interrupted run stopped; the answer is that of a run that was never interrupted
     #[arg(long)]
     pub(crate) resume: bool,
+    /// How the answer is found [default: auto; demo: vti]. Options about training have no effect where it is exact
+    #[arg(long, value_enum)]
+    pub(crate) method: Option<Method>,
     /// Seed of all randomness
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
@@ -61,12 +64,27 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Options that were given and that only training heeds.
+    pub(crate) fn of_training(&self) -> Vec<String> {
+        let given = [
+            ("--steps", self.steps.is_some()),
+            ("--time-limit", self.time_limit.is_some()),
+            ("--precision", self.precision.is_some()),
+            ("--replicates", self.replicates.is_some()),
+        ];
+        let options = given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_string());
+        let sections = ["models.", "flow.", "train.steps", "train.batch", "train.time_limit", "train.replicates"];
+        let sets = self.set.iter().filter(|set| sections.iter().any(|section| set.trim_start().starts_with(section)));
+        options.chain(sets.map(|set| format!("--set {set}"))).collect()
+    }
+
     /// Changes what the options name. They come after --set, and so win over it.
     pub(crate) fn apply(&self, config: &mut Config) {
         let Self {
             out,
             force: _,
             resume: _,
+            method,
             seed,
             steps,
             time_limit,
@@ -85,6 +103,7 @@ impl RunArgs {
         if train.time_limit.is_some() && steps.is_none() && train.steps == problem.default_train().steps {
             train.steps = AS_MANY_AS_FIT;
         }
+        replace(&mut machine.method, method);
         replace(&mut machine.threads, threads);
         replace(&mut machine.device, device);
         replace(&mut machine.precision, precision);

@@ -8,7 +8,8 @@ use vti::answer::{Run, Seconds};
 use vti::device::Device;
 
 use crate::conclude::{Chains, conclude, show};
-use crate::failure::Ending;
+use crate::exact;
+use crate::failure::{Ending, Usage};
 use crate::progress::{self, Checking};
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
@@ -67,6 +68,16 @@ struct Again<'a> {
 impl Job for Again<'_> {
     fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, chains, json } = self;
+        if session.config.is_exact() {
+            if chains == Chains::Always {
+                let shown = dir.path().display();
+                let hint =
+                    format!("hint: `vti sample {shown} -n N` gives more draws; a new run with --method vti learns q");
+                return Err(Usage(format!("{shown}: the answer is exact, there is nothing to refine\n{hint}")).into());
+            }
+            show(&exact::conclude(&session, dir, device.workers())?, json)?;
+            return Ok(Ending::Done);
+        }
         let posterior = session.posterior(dir, &device)?;
         let replicate = session.config.replicate(posterior.seed());
         let run = known_run(dir, posterior.warnings(), replicate)?;

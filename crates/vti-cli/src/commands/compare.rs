@@ -70,13 +70,17 @@ fn line(name: &str, run: &Answer, first: &Answer) -> Vec<String> {
     };
     vec![
         name.into(),
-        format!("{:.4} ± {:.4}", evidence.estimate, evidence.se),
-        format!("{:.4}", run.elbo.mean),
+        if run.is_exact() {
+            format!("{:.4}", evidence.estimate)
+        } else {
+            format!("{:.4} ± {:.4}", evidence.estimate, evidence.se)
+        },
+        run.elbo.map_or_else(|| "–".into(), |bound| format!("{:.4}", bound.mean)),
         evidence.khat.map_or_else(|| "–".into(), |khat| format!("{khat:.2}")),
         model,
         format!("{:.4}", farthest(run, first)),
-        format!("{:.1}", run.run.seconds.train),
-        run.verdict.text.split(':').next().unwrap_or_default().into(),
+        format!("{:.1}", if run.is_exact() { run.run.seconds.check } else { run.run.seconds.train }),
+        if run.is_exact() { "exact".into() } else { run.verdict.text.split(':').next().unwrap_or_default().into() },
     ]
 }
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::args::RunArgs;
-use crate::config::{Config, ProblemConfig, SelectConfig, SourceConfig};
+use crate::config::{Config, Method, ProblemConfig, SelectConfig, SourceConfig};
 use crate::failure::Ending;
 use crate::print;
 
@@ -25,6 +25,8 @@ pub(crate) fn run(args: DemoArgs) -> Result<Ending> {
     if args.time_limit.is_none() {
         config.train.steps = STEPS;
     }
+    // To be compared with the exact answer.
+    config.machine.method = Method::Vti;
     config.output.dir = Some("vti-demo".into());
     let mut config = config.with(&args.set)?;
     args.apply(&mut config);

@@ -6,12 +6,13 @@ use anyhow::Result;
 use clap::Args;
 use vti::answer::Subject;
 use vti::device::Device;
-use vti::posterior::{Point, Posterior};
+use vti::posterior::{ExactPosterior, Point, Posterior};
 use vti::space::{Model, ModelSpace};
 use vti_report::files::{column_name, csv_bytes};
 
 use super::deliver;
 use crate::data::{Cell, DataError, Raw, Source};
+use crate::exact;
 use crate::failure::{Ending, Usage};
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
@@ -43,14 +44,18 @@ struct Densities<'a> {
 impl Job for Densities<'_> {
     fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
-        let posterior = session.posterior(dir, &device)?;
+        let known = if session.config.is_exact() {
+            Known::Exact(exact::posterior(&session, device.workers())?)
+        } else {
+            Known::Learned(session.posterior(dir, &device)?)
+        };
         let source = Source::read(&args.points)?;
         let (raw, words) = (source.parse()?, source.texts("word")?);
         let subject = session.question.subject(&session.config);
-        let points = points(&raw, words.as_deref(), &subject, &posterior)?;
+        let points = points(&raw, words.as_deref(), &subject, &known, session.problem().space())?;
         let possible: Vec<Point> =
             points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
-        let mut found = posterior.log_q(&possible)?.into_iter();
+        let mut found = known.log_q(&possible)?.into_iter();
         let problem = session.problem();
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(["model", "word", "log_q", "log_target"])?;
@@ -103,18 +108,44 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
     }
 }
 
+/// What densities are asked of.
+enum Known<'a, D: Device> {
+    Learned(Posterior<D>),
+    Exact(ExactPosterior<'a>),
+}
+
+impl<D: Device> Known<'_, D> {
+    fn active_parameters(&self, model: &Model) -> Vec<usize> {
+        match self {
+            Self::Learned(posterior) => posterior.active_parameters(model),
+            Self::Exact(posterior) => posterior.active_parameters(model),
+        }
+    }
+
+    /// `log q(m, θ)`, or `log p(m, θ | y)` where that is known.
+    fn log_q(&self, points: &[Point]) -> Result<Vec<f64>> {
+        match self {
+            Self::Learned(posterior) => Ok(posterior.log_q(points)?),
+            Self::Exact(posterior) => {
+                Ok(points.iter().map(|point| posterior.log_prob(point)).collect::<Result<_, _>>()?)
+            }
+        }
+    }
+}
+
 fn points<D: Device>(
     raw: &Raw,
     words: Option<&[String]>,
     subject: &Subject<'_>,
-    posterior: &Posterior<D>,
+    known: &Known<'_, D>,
+    space: &dyn ModelSpace,
 ) -> Result<Vec<Place>> {
     let units = subject.units();
     let columns = units.names().iter().map(|name| column(raw, name)).collect::<Result<Vec<_>, _>>()?;
     let point = |row: usize| {
         let measured: Vec<f64> = columns.iter().map(|column| column[row]).collect();
         let active: Vec<usize> = (0..measured.len()).filter(|&place| !measured[place].is_nan()).collect();
-        let fits = |model: &Model| posterior.active_parameters(model) == active;
+        let fits = |model: &Model| known.active_parameters(model) == active;
         let model = subject.model_of(&active).filter(fits).ok_or_else(|| {
             Usage(format!(
                 "{}: {}: no model has just these parameters\nhint: parameters that are in every model need a value, and \
@@ -125,7 +156,7 @@ fn points<D: Device>(
         })?;
         let model = match words.map(|words| words[row].as_str()).filter(|word| !word.is_empty()) {
             None => model,
-            Some(word) => named(word, &model, posterior.problem().space()).ok_or_else(|| {
+            Some(word) => named(word, &model, space).ok_or_else(|| {
                 let (file, place) = (&raw.file, raw.place(row));
                 Usage(format!(
                     "{file}: {place}: the word {word} does not mean the model of these parameters ({model} does)\nhint: \

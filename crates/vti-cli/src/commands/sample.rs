@@ -9,6 +9,7 @@ use vti::device::Device;
 use vti_report::files;
 
 use super::deliver;
+use crate::exact;
 use crate::failure::Ending;
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
@@ -40,12 +41,22 @@ struct Sampling<'a> {
     args: &'a SampleArgs,
 }
 
+/// The first batch of exact draws is in the run directory already.
+fn exact_batch(batch: u32) -> u32 {
+    batch.wrapping_add(1)
+}
+
 impl Job for Sampling<'_> {
     fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
-        let posterior = session.posterior(dir, &device)?;
         let subject = session.question.subject(&session.config);
-        let samples = Samples::draw(&posterior, subject.units(), args.n as usize, args.batch)?;
+        let (units, count) = (subject.units(), args.n as usize);
+        let samples = if session.config.is_exact() {
+            let (workers, batch) = (device.workers(), exact_batch(args.batch));
+            Samples::draw_exactly(&exact::posterior(&session, workers)?, units, count, batch, workers)?
+        } else {
+            Samples::draw(&session.posterior(dir, &device)?, units, count, args.batch)?
+        };
         match &args.out {
             Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {
                 let schema = session.question.schema().map(serde_json::to_value).transpose()?;

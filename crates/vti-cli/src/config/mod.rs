@@ -46,11 +46,25 @@ pub(crate) struct MachineConfig {
     pub(crate) precision: Precision,
     /// Runs from different seeds, of which the best is kept.
     pub(crate) replicates: usize,
+    pub(crate) method: Method,
+}
+
+/// How the answer is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Method {
+    /// Exactly where that is cheap, and learned elsewhere
+    #[default]
+    Auto,
+    /// By sums over all models, without training: a Gaussian response with up to 20 optional terms
+    Exact,
+    /// Learned by variational transdimensional inference, and compared with the exact answer where that is cheap
+    Vti,
 }
 
 impl Default for MachineConfig {
     fn default() -> Self {
-        Self { threads: 0, device: "cpu".into(), precision: Precision::F32, replicates: 1 }
+        Self { threads: 0, device: "cpu".into(), precision: Precision::F32, replicates: 1, method: Method::default() }
     }
 }
 
@@ -168,6 +182,11 @@ impl Config {
     pub(crate) fn to_toml(&self) -> Result<String, ConfigError> {
         toml::to_string(&self.to_table()?)
             .map_err(|error| ConfigError::Syntax { file: "config.toml".into(), message: error.to_string() })
+    }
+
+    /// Whether a run's answer is exact, and nothing was learned. Runs of earlier versions do not say.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.machine.method == Method::Exact
     }
 
     /// Which of several runs has this seed; they have seeds in a row.

@@ -8,7 +8,7 @@ use super::{Config, ConfigError, FamilySettings, ProblemConfig, VERSION, section
 
 /// Keys that stand in a section beside those of the library's settings.
 const SOURCE_KEYS: [&str; 4] = ["data", "include", "exclude", "fingerprint"];
-const MACHINE_KEYS: [&str; 4] = ["threads", "device", "precision", "replicates"];
+const MACHINE_KEYS: [&str; 5] = ["threads", "device", "precision", "replicates", "method"];
 const CHAINS_KEYS: [&str; 2] = ["refine", "chains"];
 /// What stands around a flow, in its section.
 pub(super) const AROUND_KEYS: [&str; 3] = ["context", "preconditioner", "structure"];

@@ -6,6 +6,7 @@ use anyhow::Result;
 use vti::answer::Subject;
 use vti::problem::Problem;
 use vti::problem::dag::{Dag, DagError, DagSettings, Noise, RulesError, Sem};
+use vti::problem::selection::Selection;
 use vti::space::ModelSpace;
 
 use super::{Question, other_kind};
@@ -78,6 +79,10 @@ impl Question for Causal {
             Some((path, truth)) => subject.with_truth(path, &truth.graph),
             None => subject,
         }
+    }
+
+    fn in_closed_form(&self) -> Result<&Selection, String> {
+        Err("causal graphs are learned; `vti enumerate dag` gives the exact answer for a few nodes".into())
     }
 
     fn data_bytes(&self) -> f64 {

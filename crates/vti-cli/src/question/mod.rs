@@ -9,6 +9,7 @@ use anyhow::Result;
 use vti::answer::Subject;
 use vti::device::{Cpu, Device};
 use vti::problem::Problem;
+use vti::problem::selection::Selection;
 
 pub(crate) use dag::Causal;
 pub(crate) use select::Select;
@@ -42,6 +43,9 @@ pub(crate) trait Question: Sized + Send + Sync {
     fn schema(&self) -> Option<&Schema> {
         None
     }
+
+    /// What has an exact answer that is cheap; why there is none, if there is none.
+    fn in_closed_form(&self) -> Result<&Selection, String>;
 
     /// Bytes of the data in memory.
     fn data_bytes(&self) -> f64;

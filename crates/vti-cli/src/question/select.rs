@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use vti::answer::Subject;
 use vti::problem::Problem;
-use vti::problem::selection::{Selection, Standardise};
+use vti::problem::selection::{Enumeration, Selection, Standardise};
 use vti::space::ModelSpace;
 
 use super::{Question, other_kind};
@@ -59,6 +59,13 @@ impl Question for Select {
 
     fn schema(&self) -> Option<&Schema> {
         Some(&self.loaded.schema)
+    }
+
+    fn in_closed_form(&self) -> Result<&Selection, String> {
+        match Enumeration::closed_form_affordable(&self.selection) {
+            Ok(()) => Ok(&self.selection),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     fn data_bytes(&self) -> f64 {

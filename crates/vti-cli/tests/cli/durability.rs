@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use crate::support::{Outcome, Scratch, select, steady};
 
 /// A run long enough to be interrupted.
-const LONG: [&str; 18] = [
+const LONG: [&str; 20] = [
     "select",
     "builtin:prostate",
     "--response",
     "lpsa",
+    "--method",
+    "vti",
     "--out",
     "run",
     "--threads",
@@ -100,8 +102,8 @@ fn an_interrupted_run_is_saved_and_says_how_to_go_on() {
 #[test]
 fn damaged_checkpoints_and_changed_data_are_found_out() {
     let scratch = Scratch::new();
-    let small =
-        ["--response", "y", "--out", "run", "--steps", "10", "--set", "train.batch=32", "--set", "check.draws=200"];
+    let small = "--response y --out run --method vti --steps 10 --set train.batch=32 --set check.draws=200";
+    let small: Vec<&str> = small.split(' ').collect();
     let arguments = [&["select", "hald.csv"][..], &small].concat();
     let hald = "x1,x2,y\n7,26,78.5\n1,29,74.3\n11,56,104.3\n11,31,87.6\n7,52,95.9\n11,55,109.2\n3,71,102.7\n";
     scratch.write("hald.csv", hald);

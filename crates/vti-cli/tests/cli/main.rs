@@ -5,6 +5,7 @@
 mod dag;
 mod dag_inputs;
 mod durability;
+mod exact;
 mod help;
 mod inputs;
 mod python;

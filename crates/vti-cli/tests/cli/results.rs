@@ -201,7 +201,8 @@ fn standardisation_is_undone() {
     scratch.write("t.csv", units_table());
     let run = |out: &str, more: &[&str]| {
         let options = ["--steps", "400", "--threads", "2", "--set", "train.batch=128", "--set", "check.draws=4000"];
-        let arguments = [&["select", "t.csv", "--response", "y", "--out", out, "--json"][..], &options, more].concat();
+        let question = ["select", "t.csv", "--response", "y", "--method", "vti", "--out", out, "--json"];
+        let arguments = [&question[..], &options, more].concat();
         serde_json::from_str::<Value>(&scratch.fine(&arguments).data).unwrap()
     };
     let (standardised, raw) = (run("a", &[]), run("b", &["--no-standardize"]));
@@ -229,7 +230,8 @@ fn predictions_agree_with_the_data_they_were_learned_from() {
     let scratch = Scratch::new();
     scratch.write("t.csv", units_table());
     let options = ["--steps", "400", "--threads", "2", "--set", "train.batch=128", "--set", "check.draws=2000"];
-    scratch.fine(&[&["select", "t.csv", "--response", "y", "--out", "run", "--quiet"][..], &options].concat());
+    let question = ["select", "t.csv", "--response", "y", "--method", "vti", "--out", "run", "--quiet"];
+    scratch.fine(&[&question[..], &options].concat());
     let found = scratch.fine(&["predict", "run", "t.csv", "--interval", "0.95"]).data;
     let rows = |text: &str| -> Vec<Vec<f64>> {
         text.lines().skip(1).map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect()
@@ -337,7 +339,7 @@ fn options_win_over_set_and_configurations_are_heard() {
 #[test]
 fn a_time_limit_alone_decides_how_many_steps_there_are() {
     let scratch = Scratch::new();
-    let small = ["--set", "train.batch=4", "--set", "check.draws=400", "--set", "check.refine=never"];
+    let small = ["--method", "vti", "--set", "train.batch=4", "--set", "check.draws=400", "--set", "check.refine=never"];
     let arguments = [&["select", "builtin:hald", "--response", "y", "--time-limit", "1s", "--out", "run"][..], &small];
     let outcome = scratch.fine(&arguments.concat());
     assert!(outcome.talk.contains("as many steps as fit into 1 s of 4 draws"), "{}", outcome.talk);
@@ -398,6 +400,8 @@ fn every_likelihood_runs_from_table_to_prediction() {
 fn chains_take_over_where_weights_are_not_enough() {
     let scratch = Scratch::new();
     let poor = [
+        "--method",
+        "vti",
         "--set",
         "flow.kind=diagonal",
         "--set",

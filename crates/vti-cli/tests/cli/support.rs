@@ -88,8 +88,10 @@ pub(crate) fn fixture(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/data").join(name).to_str().unwrap().to_string()
 }
 
-/// Options that make a run small.
-pub(crate) const SMALL: [&str; 10] = [
+/// Options that make a run small, and train.
+pub(crate) const SMALL: [&str; 12] = [
+    "--method",
+    "vti",
     "--steps",
     "20",
     "--threads",

@@ -26,7 +26,7 @@ pub fn models_csv(models: &[ModelAnswer]) -> Result<Vec<u8>, FileError> {
             word.clone(),
             label.clone(),
             size.to_string(),
-            q.to_string(),
+            cell(Some(q).filter(|q| !q.is_nan())),
             corrected.to_string(),
             se.to_string(),
             cell(exact),

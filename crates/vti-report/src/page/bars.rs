@@ -5,7 +5,7 @@ use std::fmt::Write;
 use vti::answer::Quantity;
 
 use super::table::{Cell, Column, Kind};
-use super::{CORRECTED, LEARNED, short};
+use super::{CORRECTED, LEARNED, Versions, short};
 use crate::markup::escape;
 use crate::number;
 use crate::plot::{Colour, Theme, ticks};
@@ -66,15 +66,16 @@ impl Ruler {
     }
 
     /// The bars of one quantity.
-    pub(super) fn bars(&self, of: &Quantity, exact_name: Option<&str>) -> Cell {
+    pub(super) fn bars(&self, of: &Quantity, versions: Versions) -> Cell {
         let mut svg =
-            format!("<svg width=\"100%\" height=\"{HEIGHT}\" role=\"img\"><title>{}</title>", title(of, exact_name));
+            format!("<svg width=\"100%\" height=\"{HEIGHT}\" role=\"img\"><title>{}</title>", title(of, versions));
         for tick in &self.ticks {
             let at = self.percent(*tick).unwrap_or(0.0);
             let colour = if *tick == 0.0 { "var(--frame)" } else { "var(--grid)" };
             let _ = write!(svg, "<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"{HEIGHT}\" stroke=\"{colour}\"/>");
         }
-        for (value, colour, top) in [(of.q, LEARNED, 5), (of.corrected, CORRECTED, 16)] {
+        let bars = [(of.q, LEARNED, 5), (of.corrected, CORRECTED, if versions.learned { 16 } else { 10 })];
+        for (value, colour, top) in bars {
             if let Some(width) = self.percent(value) {
                 let colour = Theme::Page.colour(colour);
                 let _ = write!(
@@ -84,7 +85,9 @@ impl Ruler {
             }
         }
         svg.push_str(&self.whisker(of));
-        if let Some(at) = of.exact.filter(|_| exact_name.is_some()).and_then(|exact| self.percent(exact)) {
+        if let Some(at) =
+            of.exact.filter(|_| versions.learned && versions.exact.is_some()).and_then(|exact| self.percent(exact))
+        {
             let _ = write!(
                 svg,
                 "<svg x=\"{at:.2}%\" y=\"{}\" overflow=\"visible\"><path d=\"M0-13V13M0-4L4 0 0 4-4 0Z\" \
@@ -113,36 +116,45 @@ impl Ruler {
 }
 
 /// The numbers in words, for those who point at the bars or cannot see them.
-fn title(of: &Quantity, exact_name: Option<&str>) -> String {
+fn title(of: &Quantity, versions: Versions) -> String {
+    if !versions.learned {
+        return format!("exact {}", number::probability(of.corrected));
+    }
     let mut text =
         format!("q {}, corrected {}", number::probability(of.q), number::probability_with_error(of.corrected, of.se));
-    if let (Some(exact), Some(name)) = (of.exact, exact_name) {
+    if let (Some(exact), Some(name)) = (of.exact, versions.exact) {
         let _ = write!(text, ", {} {}", escape(name), number::probability(exact));
     }
     text
 }
 
 /// Columns of numbers that go with bars.
-pub(super) fn number_columns(exact_name: Option<&str>) -> Vec<Column> {
-    let names = ["q", "corrected"].into_iter().chain(exact_name.map(short));
+pub(super) fn number_columns(versions: Versions) -> Vec<Column> {
+    let learned = ["q", "corrected"].into_iter().filter(|_| versions.learned);
+    let names = learned.chain(versions.exact.map(short));
     names.map(|name| Column::new(Kind::Number, name)).collect()
 }
 
 /// Their cells.
-pub(super) fn number_cells(of: &Quantity, with_exact: bool) -> Vec<Cell> {
+pub(super) fn number_cells(of: &Quantity, versions: Versions) -> Vec<Cell> {
     let exact = of.exact.unwrap_or(f64::NAN);
-    let mut cells = vec![
-        Cell::number(number::probability(of.q), of.q),
-        Cell::number(number::probability_with_error(of.corrected, of.se), of.corrected),
-    ];
-    if with_exact {
+    let mut cells = Vec::new();
+    if versions.learned {
+        cells.push(Cell::number(number::probability(of.q), of.q));
+        cells.push(Cell::number(number::probability_with_error(of.corrected, of.se), of.corrected));
+    }
+    if versions.exact.is_some() {
         cells.push(Cell::number(number::probability(exact), exact));
     }
     cells
 }
 
 /// What the colours mean.
-pub(super) fn legend(exact_name: Option<&str>) -> String {
+pub(super) fn legend(versions: Versions) -> String {
+    // One kind of bar needs no explanation.
+    if !versions.learned {
+        return String::new();
+    }
     let swatch = |colour: Colour, extra: &str| {
         format!(
             "<svg width=\"22\" height=\"12\" aria-hidden=\"true\"><rect y=\"1\" width=\"22\" height=\"10\" rx=\"1\" \
@@ -156,7 +168,7 @@ pub(super) fn legend(exact_name: Option<&str>) -> String {
         swatch(LEARNED, ""),
         swatch(CORRECTED, whisker)
     );
-    if let Some(name) = exact_name {
+    if let Some(name) = versions.exact {
         let _ = write!(
             html,
             "<li><svg width=\"12\" height=\"14\" aria-hidden=\"true\"><path d=\"M6 0V14M6 2L11 7 6 12 1 7Z\" \

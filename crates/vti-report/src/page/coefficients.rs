@@ -4,7 +4,7 @@ use vti::answer::{Coefficient, Found};
 
 use super::draws::Draws;
 use super::table::{Cell, Column, Kind, folded};
-use super::{CORRECTED, Content, short};
+use super::{CORRECTED, Content, Versions, corrected, short};
 use crate::number;
 use crate::plot::{Area, Axis, Border, Colour, Density, Figure, Layer, Line, Panel, Points, Rule};
 
@@ -36,20 +36,22 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     if found.is_empty() {
         return None;
     }
-    let exact = content.exact.filter(|_| found.iter().any(|(_, row)| row.mean.exact.is_some()));
+    let Versions { learned, exact } = content.versions;
+    let exact = exact.filter(|_| found.iter().any(|(_, row)| row.mean.exact.is_some()));
+    let versions = Versions { learned, exact };
     let mut columns = vec![Column::new(Kind::Name, "coefficient"), Column::new(Kind::SmallPlot, "posterior")];
-    let numbers = ["mean, q", "mean, corrected"].into_iter().map(str::to_owned);
+    let numbers = ["mean, q", "mean, corrected"].into_iter().filter(|_| learned).map(str::to_owned);
     let numbers = numbers.chain(exact.map(|name| format!("mean, {}", short(name))));
     let numbers = numbers.chain(["sd", "95 % interval", "inclusion"].map(str::to_owned));
     columns.extend(numbers.map(|name| Column::new(Kind::Number, &name)));
     let count = found.len();
-    let rows =
-        leading_first(rows(found, content.draws.as_ref())).iter().map(|row| cells(row, exact.is_some())).collect();
+    let rows = leading_first(rows(found, content.draws.as_ref())).iter().map(|row| cells(row, versions)).collect();
     Some(format!(
         "<h2>Coefficients</h2><p class=\"caption\">Averaged over all models, in the units of the data. Curve: density of \
-         the corrected draws where the coefficient is in the model, its height that probability. Spike at 0: the \
+         the{} draws where the coefficient is in the model, its height that probability. Spike at 0: the \
          probability that the coefficient is exactly 0, on the same scale. Bar below: mean and central 95 % interval.\
          </p>{}",
+        corrected(versions),
         folded(&columns, rows, SHOWN, &format!("The other {} coefficients", count.saturating_sub(SHOWN)))
     ))
 }
@@ -77,15 +79,14 @@ fn leading_first(mut rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     rows
 }
 
-fn cells(row: &Row<'_>, with_exact: bool) -> Vec<Cell> {
+fn cells(row: &Row<'_>, versions: Versions) -> Vec<Cell> {
     let Coefficient { mean, sd, interval: [low, high] } = *row.found;
-    let mut cells = vec![
-        Cell::name(row.name),
-        Cell::html(plot(row)),
-        Cell::number(number::significant(mean.q, 3), mean.q),
-        Cell::number(number::with_error(mean.corrected, mean.se), mean.corrected),
-    ];
-    if with_exact {
+    let mut cells = vec![Cell::name(row.name), Cell::html(plot(row))];
+    if versions.learned {
+        cells.push(Cell::number(number::significant(mean.q, 3), mean.q));
+        cells.push(Cell::number(number::with_error(mean.corrected, mean.se), mean.corrected));
+    }
+    if versions.exact.is_some() {
         let exact = mean.exact.unwrap_or(f64::NAN);
         cells.push(Cell::number(number::significant(exact, 3), exact));
     }

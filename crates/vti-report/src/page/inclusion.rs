@@ -13,17 +13,17 @@ const SHOWN: usize = 30;
 type Term = (String, Quantity);
 
 pub(super) fn section(content: &Content<'_>) -> Option<String> {
-    let (terms, exact) = (content.answer.found.inclusion(), content.exact);
+    let (terms, versions) = (content.answer.found.inclusion(), content.versions);
     if terms.is_empty() {
         return None;
     }
     let count = terms.len();
     let ruler = Ruler::unit();
     let mut columns = vec![Column::new(Kind::Name, "term"), ruler.column()];
-    columns.extend(number_columns(exact));
+    columns.extend(number_columns(versions));
     let row = |(name, probability): &&Term| {
-        let mut cells = vec![Cell::name(name), ruler.bars(probability, exact)];
-        cells.extend(number_cells(probability, exact.is_some()));
+        let mut cells = vec![Cell::name(name), ruler.bars(probability, versions)];
+        cells.extend(number_cells(probability, versions));
         cells
     };
     let rows: Vec<Vec<Cell>> = leading_first(terms).iter().map(row).collect();
@@ -35,7 +35,7 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     Some(format!(
         "<h2>Inclusion probabilities</h2><p class=\"caption\">How probable it is that each term belongs to the model. \
          Terms above 0.5 form the median-probability model.{order}</p>{}{}",
-        legend(exact),
+        legend(versions),
         folded(&columns, rows, SHOWN, &format!("The other {} terms", count.saturating_sub(SHOWN)))
     ))
 }

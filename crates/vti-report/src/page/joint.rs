@@ -2,7 +2,7 @@
 
 use vti::answer::Found;
 
-use super::{Content, models};
+use super::{Content, corrected, models};
 use crate::markup::escape;
 use crate::plot::{Sample, pairs};
 
@@ -41,13 +41,15 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     let names: Vec<String> = parameters.iter().map(|&parameter| samples.names[parameter].clone()).collect();
     let figure = pairs(&names, &[sample]);
     let guide = if names.len() > 1 {
-        "Parameters given this model, corrected draws: densities on the diagonal; below it draws and the regions that hold \
+        "densities on the diagonal; below it draws and the regions that hold \
          50 % and 90 % of them; above it correlations."
     } else {
-        "Density of its parameter given this model, corrected draws."
+        "the density."
     };
+    let (corrected, parameters) =
+        (corrected(content.versions), if names.len() > 1 { "Parameters" } else { "Its parameter" });
     Some(format!(
-        "<h2>Leading model</h2><p class=\"caption\"><strong>{}</strong>. {guide}</p><div class=\"scroll\">{}</div>",
+        "<h2>Leading model</h2><p class=\"caption\"><strong>{}</strong>. {parameters} given this model,{corrected} draws: {guide}</p><div class=\"scroll\">{}</div>",
         escape(&models::label(content.answer, top)),
         figure.inline("Pairs plot of the parameters of the leading model")
     ))

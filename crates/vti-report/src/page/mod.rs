@@ -63,11 +63,19 @@ pub struct Beside<'a> {
     pub schema: Option<&'a serde_json::Value>,
 }
 
+/// Which versions of a number there are.
+#[derive(Clone, Copy)]
+struct Versions {
+    /// What was learned, and its correction.
+    learned: bool,
+    /// What `exact` is called; `None` where nothing exact is known.
+    exact: Option<&'static str>,
+}
+
 /// What sections are made of.
 struct Content<'a> {
     answer: &'a Answer,
-    /// What `exact` is called; `None` where nothing exact is known.
-    exact: Option<&'static str>,
+    versions: Versions,
     draws: Option<Draws<'a>>,
     graph: Option<Known<'a>>,
     trace: &'a [Trace],
@@ -89,7 +97,8 @@ pub fn page(answer: &Answer, samples: Option<&Samples>, beside: &Beside<'_>) -> 
     let Beside { trace, settings, schema: _ } = *beside;
     let (exact, draws) = (exact_name(answer), samples.map(Draws::new));
     let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, exact, draws.as_ref()));
-    let content = Content { answer, exact, draws, graph, trace };
+    let versions = Versions { learned: !answer.is_exact(), exact };
+    let content = Content { answer, versions, draws, graph, trace };
     let about_graph = |section: fn(&Known<'_>) -> Option<String>| content.graph.as_ref().and_then(section);
     let sections = [
         ("graph", "Graph", about_graph(graph::drawing)),
@@ -168,21 +177,35 @@ fn correction(method: Method) -> &'static str {
             "has evidences of nodes, found from the prior by annealed particles, in the place of q's bounds"
         }
         Method::Chains => "is what chains found that have q as their proposal",
+        Method::Exact => "is exact",
     }
 }
 
+/// Before the word draws.
+fn corrected(versions: Versions) -> &'static str {
+    if versions.learned { " corrected" } else { "" }
+}
+
 fn footer(content: &Content<'_>) -> String {
+    let mut text = if content.versions.learned { three_numbers(content) } else { EXACT_NUMBERS.into() };
+    if !content.answer.version.is_empty() {
+        let _ = write!(text, "<p>Made by vti {}.</p>", escape(&content.answer.version));
+    }
+    text
+}
+
+const EXACT_NUMBERS: &str = "<p><strong>How to read the numbers.</strong> Nothing was learned: all models were summed in \
+    closed form. Probabilities, means, standard deviations and evidences are exact; plots and intervals are made of \
+    independent draws from the posterior.</p>";
+
+fn three_numbers(content: &Content<'_>) -> String {
     let mut text = format!(
         "<p><strong>How to read the three numbers.</strong> <em>q</em> is what the learned density says by itself. \
          <em>Corrected</em> {}; its standard error says how much another set of draws would change it.",
         escape(correction(content.answer.correction))
     );
-    if let Some(name) = content.exact {
+    if let Some(name) = content.versions.exact {
         let _ = write!(text, " <em>{}</em> was computed without q, for comparison.", escape(name));
     }
-    text.push_str("</p>");
-    if !content.answer.version.is_empty() {
-        let _ = write!(text, "<p>Made by vti {}.</p>", escape(&content.answer.version));
-    }
-    text
+    text + "</p>"
 }

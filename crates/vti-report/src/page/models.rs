@@ -4,7 +4,7 @@ use vti::answer::{Answer, Found, ModelAnswer};
 
 use super::bars::{Ruler, legend, number_cells, number_columns};
 use super::table::{Cell, Column, Kind, folded};
-use super::{CORRECTED, Content, LEARNED, graph};
+use super::{CORRECTED, Content, LEARNED, Versions, graph};
 use crate::number;
 use crate::plot::{Axis, Colour, Figure, Layer, Marker, Panel, Points};
 
@@ -18,26 +18,26 @@ const MIN_SCATTER_MODELS: usize = 8;
 const HEAVY_TAIL: f64 = 0.7;
 
 pub(super) fn section(content: &Content<'_>) -> Option<String> {
-    let Content { answer, exact, .. } = *content;
+    let Content { answer, versions, .. } = *content;
     let models = &answer.models[..answer.models.len().min(MAX_LISTED_MODELS)];
     if models.is_empty() {
         return None;
     }
     let labels: Vec<String> = models.iter().map(|model| label(answer, model)).collect();
-    let rows = rows(answer, models, &labels, exact);
+    let rows = rows(answer, models, &labels, versions);
     let mut html = format!(
         "<h2>Model probabilities</h2><p class=\"caption\">{}</p>{}{}",
-        caption(models),
-        legend(exact),
+        caption(models, versions),
+        legend(versions),
         folded(
-            &columns(answer, models, exact),
+            &columns(answer, models, versions),
             rows,
             UNFOLDED_MODELS,
             &format!("The next {} models", models.len().saturating_sub(UNFOLDED_MODELS))
         )
     );
-    if models.len() >= MIN_SCATTER_MODELS {
-        html.push_str(&scatter(models, &labels, exact));
+    if models.len() >= MIN_SCATTER_MODELS && versions.learned {
+        html.push_str(&scatter(models, &labels, versions.exact));
     }
     Some(html)
 }
@@ -55,18 +55,19 @@ pub(super) fn label(answer: &Answer, model: &ModelAnswer) -> String {
     }
 }
 
-fn caption(models: &[ModelAnswer]) -> String {
+fn caption(models: &[ModelAnswer], versions: Versions) -> String {
     let held = |sum: fn(&ModelAnswer) -> f64| {
         models.iter().take(UNFOLDED_MODELS).map(sum).filter(|p| p.is_finite()).sum::<f64>().min(1.0)
     };
     let shown = models.len().min(UNFOLDED_MODELS);
     let subject =
         if shown == 1 { "The model shown holds".to_owned() } else { format!("The {shown} leading models hold") };
-    format!(
-        "{subject} {} of the probability under q and {} after correction.",
-        number::probability(held(|model| model.probability.q)),
-        number::probability(held(|model| model.probability.corrected))
-    )
+    let corrected = number::probability(held(|model| model.probability.corrected));
+    if !versions.learned {
+        return format!("{subject} {corrected} of the probability.");
+    }
+    let learned = number::probability(held(|model| model.probability.q));
+    format!("{subject} {learned} of the probability under q and {corrected} after correction.")
 }
 
 fn ruler(models: &[ModelAnswer]) -> Ruler {
@@ -93,12 +94,12 @@ fn names(answer: &Answer) -> (&'static str, Option<&'static str>) {
     }
 }
 
-fn columns(answer: &Answer, models: &[ModelAnswer], exact: Option<&str>) -> Vec<Column> {
+fn columns(answer: &Answer, models: &[ModelAnswer], versions: Versions) -> Vec<Column> {
     let (model, parts) = names(answer);
     let mut columns = vec![Column::new(Kind::Name, model)];
     columns.extend(parts.map(|parts| Column::new(Kind::Number, parts)));
     columns.push(ruler(models).column());
-    columns.extend(number_columns(exact));
+    columns.extend(number_columns(versions));
     if has_evidence(models) {
         columns.push(Column::new(Kind::Number, "log evidence"));
     }
@@ -108,7 +109,7 @@ fn columns(answer: &Answer, models: &[ModelAnswer], exact: Option<&str>) -> Vec<
     columns
 }
 
-fn rows(answer: &Answer, models: &[ModelAnswer], labels: &[String], exact: Option<&str>) -> Vec<Vec<Cell>> {
+fn rows(answer: &Answer, models: &[ModelAnswer], labels: &[String], versions: Versions) -> Vec<Vec<Cell>> {
     let ruler = ruler(models);
     let (evidence, khat) = (has_evidence(models), has_khat(models));
     let (is_graph, has_parts) = (answer.found.graphs().is_some(), names(answer).1.is_some());
@@ -122,11 +123,12 @@ fn rows(answer: &Answer, models: &[ModelAnswer], labels: &[String], exact: Optio
         if has_parts {
             cells.push(Cell::number(model.size.to_string(), model.size as f64));
         }
-        cells.push(ruler.bars(&model.probability, exact));
-        cells.extend(number_cells(&model.probability, exact.is_some()));
+        cells.push(ruler.bars(&model.probability, versions));
+        cells.extend(number_cells(&model.probability, versions));
         if evidence {
             let (value, se) = model.log_evidence.map_or((f64::NAN, f64::NAN), |evidence| (evidence.value, evidence.se));
-            cells.push(Cell::number(number::with_error(value, se), value));
+            let shown = if versions.learned { number::with_error(value, se) } else { format!("{value:.3}") };
+            cells.push(Cell::number(shown, value));
         }
         if khat {
             cells.push(khat_cell(model.khat.unwrap_or(f64::NAN)));

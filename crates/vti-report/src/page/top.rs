@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use vti::answer::{Answer, Found, MAX_MODELS, Method};
-use vti::check::{Verdict, VerdictKind};
+use vti::check::VerdictKind;
 
 use crate::markup::escape;
 use crate::number::MISSING;
@@ -29,7 +29,11 @@ fn subtitle(answer: &Answer) -> String {
         Found::Dag(graphs) => format!("{}{} nodes, ", rows(), graphs.edges.nodes.len()),
         Found::Own(_) => data.rows.map_or_else(String::new, |_| rows()),
     };
-    let _ = write!(text, "{} steps in {} s", run.steps, fixed(run.seconds.train, 0));
+    if answer.is_exact() {
+        let _ = write!(text, "all models in closed form in {} s", fixed(run.seconds.check, 1));
+    } else {
+        let _ = write!(text, "{} steps in {} s", run.steps, fixed(run.seconds.train, 0));
+    }
     if run.threads > 0 {
         let _ = write!(text, " on {} threads", run.threads);
     }
@@ -41,13 +45,18 @@ fn subtitle(answer: &Answer) -> String {
 
 pub(super) fn header(answer: &Answer, title: &str) -> String {
     let heading = format!("<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", escape(title), escape(&subtitle(answer)));
-    heading + &verdict(&answer.verdict) + &facts(answer) + &warnings(&answer.run.warnings)
+    heading + &verdict(answer) + &facts(answer) + &warnings(&answer.run.warnings)
 }
 
 /// Colour, sign and words say the same.
-fn verdict(verdict: &Verdict) -> String {
+fn verdict(answer: &Answer) -> String {
+    let verdict = &answer.verdict;
     let (class, word, sign) = match verdict.kind {
-        VerdictKind::Trust => ("trust", "Trust it: q can be used as it is", "M10 18.5l5.5 5.5L27 12"),
+        VerdictKind::Trust => {
+            let exact = answer.is_exact();
+            let word = if exact { "Trust it: the answer is exact" } else { "Trust it: q can be used as it is" };
+            ("trust", word, "M10 18.5l5.5 5.5L27 12")
+        }
         VerdictKind::Corrected => ("corrected", "Use the corrected numbers", "M10 15c4-5 7 4 17-1M10 23c4-5 7 4 17-1"),
         VerdictKind::DoNotTrust => ("do-not-trust", "Do not trust these numbers", "M12 12l12 12M24 12L12 24"),
     };
@@ -73,28 +82,41 @@ fn facts(answer: &Answer) -> String {
     let models = if let Found::Dag(_) = answer.found { "graphs met" } else { "models met" };
     let khat = match answer.correction {
         Method::Annealed => "of q's parameters; edges and graphs are corrected without weights",
-        Method::Weights | Method::Blocks | Method::Chains => "below 0.7: weights can correct q",
+        Method::Weights | Method::Blocks | Method::Chains | Method::Exact => "below 0.7: weights can correct q",
     };
     let seconds = answer.run.seconds.train + answer.run.seconds.check;
+    if answer.is_exact() {
+        return exact_facts(answer);
+    }
+    let (bound, bound_se) = answer.elbo.map_or((f64::NAN, f64::NAN), |bound| (bound.mean, bound.se));
     let mut html = [
         fact("log evidence", &with_error(evidence.estimate, evidence.se), "log p(y), corrected"),
-        fact("bound", &with_error(answer.elbo.mean, answer.elbo.se), "at most the log evidence"),
+        fact("bound", &with_error(bound, bound_se), "at most the log evidence"),
         fact("k̂", &fixed(evidence.khat.unwrap_or(f64::NAN), 2), khat),
         fact(models, &models_met(answer.models.len()), "among the draws"),
         fact("time", &format!("{} s", fixed(seconds, 0)), "training and check"),
     ]
     .concat();
-    if let Some(exact) = answer.exact {
-        let distances = exact.total_variation;
+    if let Some(distances) = answer.exact.and_then(|exact| exact.total_variation) {
         let value = format!("{} → {}", fixed(distances.q, 4), fixed(distances.corrected, 4));
         html += &fact("distance to exact", &value, "total variation, learned → corrected");
     }
     match answer.correction {
-        Method::Weights | Method::Blocks => {}
+        Method::Weights | Method::Blocks | Method::Exact => {}
         Method::Annealed => html += &fact("corrected by", "annealing", "evidences of nodes from the prior"),
         Method::Chains => html += &fact("corrected by", "chains", "exact in the limit"),
     }
     format!("<div class=\"facts\">{html}</div>\n")
+}
+
+/// Key figures where nothing was learned.
+fn exact_facts(answer: &Answer) -> String {
+    let html = [
+        fact("log evidence", &fixed(answer.log_evidence.estimate, 3), "log p(y), exact"),
+        fact("models", &format!("2^{}", answer.data.terms.unwrap_or_default()), "all of them"),
+        fact("time", &format!("{} s", fixed(answer.run.seconds.check, 1)), "sums over models, and draws"),
+    ];
+    format!("<div class=\"facts\">{}</div>\n", html.concat())
 }
 
 fn fact(name: &str, value: &str, note: &str) -> String {

@@ -2,6 +2,7 @@
 
 use super::features::{DrawnParts, parts};
 use super::graph::Weighted;
+use super::heed::heed;
 use super::subject::Asked;
 use super::{
     Answer, AnswerError, Bound, ChainFacts, Coefficient, Distances, Edges, Exact, ExactComparison, Found, Graphs,
@@ -88,7 +89,10 @@ impl Findings {
         let run = Run { seed: posterior.seed(), precision: D::Real::NAME.into(), ..run };
         let space = posterior.problem().space();
         let building = Building::new(space, *sources, &samples, q_samples.as_ref(), q_distance);
-        let (answer, models) = building.answer(subject, run)?;
+        let (mut answer, models) = building.answer(subject, run)?;
+        if let Some(exact) = sources.exact {
+            answer.verdict = heed(&answer, &models, exact);
+        }
         Ok(Self { answer, models, samples })
     }
 }
@@ -105,6 +109,27 @@ fn q_distance<D: Device>(posterior: &Posterior<D>, exact: &Exact) -> Result<Opti
     };
     // So few models are all listed, whatever the number of draws.
     Ok(Some(0.5 * posterior.model_probabilities(1)?.iter().map(off).sum::<f64>()))
+}
+
+impl Terms {
+    /// From the probabilities of the parts that a space's models have.
+    pub(super) fn of_parts(
+        space: &dyn ModelSpace,
+        parts: Vec<Quantity>,
+        highest_probability_model: String,
+        coefficients: Ordered<Coefficient>,
+    ) -> Self {
+        // Without names there are no parts.
+        let inclusion: Vec<(String, Quantity)> = space.part_names().into_iter().zip(parts).collect();
+        let likely = inclusion.iter().filter(|(_, part)| part.corrected > 0.5).map(|(name, _)| name.as_str());
+        let median = format!("{{{}}}", likely.collect::<Vec<_>>().join(", "));
+        Self {
+            highest_probability_model,
+            median_probability_model: (!inclusion.is_empty()).then_some(median),
+            inclusion: Ordered(inclusion),
+            coefficients,
+        }
+    }
 }
 
 /// What was found out, before it is put into an answer.
@@ -147,7 +172,7 @@ impl<'a> Building<'a> {
             title: subject.title.clone(),
             data: subject.data.clone(),
             verdict: self.chains.map_or(&self.check.verdict, |refined| &refined.verdict).clone(),
-            elbo: Bound { mean: self.check.elbo.value, se: self.check.elbo.se },
+            elbo: Some(Bound { mean: self.check.elbo.value, se: self.check.elbo.se }),
             log_evidence: LogEvidence { estimate: value, se, khat: self.check.khat.filter(|khat| khat.is_finite()) },
             correction: self.method(),
             found: match &subject.asked {
@@ -276,7 +301,7 @@ impl<'a> Building<'a> {
                 q: self.under_q(|row| value(self.q_samples, row)),
                 corrected: corrected.value,
                 se: corrected.se,
-                exact: None,
+                exact: self.exact.and_then(|exact| exact.means.as_ref()?.get(parameter).copied()),
             };
             let coefficient =
                 Coefficient { mean, sd: variance.sqrt(), interval: quantiles(&mut pairs, [0.025, 0.975]) };
@@ -286,17 +311,8 @@ impl<'a> Building<'a> {
     }
 
     fn terms(&self) -> Terms {
-        let names = self.space.part_names();
-        let inclusion: Vec<(String, Quantity)> =
-            if names.is_empty() { Vec::new() } else { names.into_iter().zip(self.parts()).collect() };
-        let likely = inclusion.iter().filter(|(_, part)| part.corrected > 0.5).map(|(name, _)| name.as_str());
-        let median = format!("{{{}}}", likely.collect::<Vec<_>>().join(", "));
-        Terms {
-            highest_probability_model: self.corrections().first().map_or_else(String::new, |model| model.label.clone()),
-            median_probability_model: (!inclusion.is_empty()).then_some(median),
-            inclusion: Ordered(inclusion),
-            coefficients: self.coefficients(),
-        }
+        let highest = self.corrections().first().map_or_else(String::new, |model| model.label.clone());
+        Terms::of_parts(self.space, self.parts(), highest, self.coefficients())
     }
 
     fn graphs(
@@ -376,10 +392,10 @@ impl<'a> Building<'a> {
         };
         ExactComparison {
             log_evidence: exact.log_evidence,
-            total_variation: Distances {
+            total_variation: Some(Distances {
                 q: self.q_distance.unwrap_or_else(|| distance(&|model| model.q)),
                 corrected: distance(&|model| model.corrected.value),
-            },
+            }),
         }
     }
 }

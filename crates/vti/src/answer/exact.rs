@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use super::heed::CONSIDERABLE;
 use crate::graph::ordered_pairs;
 use crate::problem::dag::{self, Dag};
 use crate::problem::selection::{self, EnumerationLimits, Selection};
@@ -22,6 +23,10 @@ pub struct Exact {
     pub log_evidence: f64,
     /// The posterior probability of each part of a model (terms, edges), in the order of the space's features.
     pub parts: Vec<f64>,
+    /// Means of the parameters over all models in the units of the data, where they are known.
+    pub means: Option<Vec<f64>>,
+    /// Models whose probability is not to be overlooked.
+    leading: Vec<Model>,
     probability: Box<Probability>,
 }
 
@@ -43,7 +48,17 @@ impl Exact {
         parts: Vec<f64>,
         probability: impl Fn(&[u16]) -> Option<f64> + Send + Sync + 'static,
     ) -> Self {
-        Self { log_evidence, parts, probability: Box::new(probability) }
+        Self { log_evidence, parts, means: None, leading: Vec::new(), probability: Box::new(probability) }
+    }
+
+    /// With models that an answer must not have missed.
+    pub fn with_leading(self, leading: Vec<Model>) -> Self {
+        Self { leading, ..self }
+    }
+
+    /// Models that an answer must not have missed.
+    pub fn leading(&self) -> &[Model] {
+        &self.leading
     }
 
     /// The posterior probability of a model, if it is one.
@@ -53,13 +68,20 @@ impl Exact {
 
     /// Of a selection, where that is cheap.
     pub fn of_selection(selection: &Selection, workers: &Workers) -> Option<Result<Self, selection::ExactError>> {
-        selection::Enumeration::affordable(selection)?;
-        let found = selection::enumerate(selection, workers, &EnumerationLimits::default());
-        Some(
-            found.map(|exact| {
-                Self::new(exact.log_evidence, exact.inclusion.clone(), move |model| exact.probability(model))
-            }),
-        )
+        let method = selection::Enumeration::affordable(selection)?;
+        Some(selection::enumerate(selection, workers, &EnumerationLimits::default()).and_then(|exact| {
+            let means = match method {
+                selection::Method::ClosedForm => {
+                    let averages = selection::averages(selection, workers, &exact)?;
+                    Some(averages.into_iter().map(|average| average.mean).collect())
+                }
+                selection::Method::Quadrature => None,
+            };
+            let probable = |(number, &p): (usize, &f64)| (p > CONSIDERABLE).then(|| exact.model(number));
+            let leading = exact.probabilities.iter().enumerate().filter_map(probable).collect();
+            let known = Self::new(exact.log_evidence, exact.inclusion.clone(), move |model| exact.probability(model));
+            Ok(Self { means, ..known.with_leading(leading) })
+        }))
     }
 
     /// Of causal graphs, where that is cheap.
@@ -71,8 +93,11 @@ impl Exact {
             let known: HashMap<Model, f64> =
                 words.filter_map(|(graph, probability)| Some((dag.word(graph)?, probability))).collect();
             let parts = ordered_pairs(nodes).map(|(from, to)| edges[from * nodes + to]).collect();
+            let probable = |(model, &p): (&Model, &f64)| (p > CONSIDERABLE).then(|| model.clone());
+            let leading = known.iter().filter_map(probable).collect();
             // A graph that the rules forbid has none.
-            Ok(Self::new(log_evidence, parts, move |model| Some(known.get(model).copied().unwrap_or(0.0))))
+            let probability = move |model: &[u16]| Some(known.get(model).copied().unwrap_or(0.0));
+            Ok(Self::new(log_evidence, parts, probability).with_leading(leading))
         })
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A check, chains where there were any and the exact answer where it is known become an [`Answer`]: probabilities of models
 //! and of their parts (terms, edges), coefficients, evidence, verdict, and how it was computed. Every number that was learned
-//! is a [`Quantity`]: as q has it, corrected with its standard error, and exact where that is known. [`Findings`] are an
+//! is a [`Quantity`]: as q has it, corrected with its standard error, and exact where that is known. Where evidences are in
+//! closed form and models can be enumerated, nothing needs to be learned: [`Findings::exact`]. [`Findings`] are an
 //! answer with what stands behind it: all models that were met, and draws in the units of the data ([`Samples`]), from which
 //! predictions ([`Predictor`]) and plots are made.
 //!
@@ -40,8 +41,10 @@
 mod build;
 mod error;
 mod exact;
+mod exactly;
 mod features;
 mod graph;
+mod heed;
 mod predict;
 mod quantity;
 mod samples;
@@ -81,8 +84,8 @@ pub struct Answer {
     pub data: DataFacts,
     /// How far the answer can be trusted.
     pub verdict: Verdict,
-    /// The bound.
-    pub elbo: Bound,
+    /// The bound; none where nothing was learned.
+    pub elbo: Option<Bound>,
     /// `log p(y)`.
     pub log_evidence: LogEvidence,
     /// What `corrected` means.
@@ -102,6 +105,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Whether it is exact, and nothing was learned.
+    pub fn is_exact(&self) -> bool {
+        self.correction == Method::Exact
+    }
+
     /// As `summary.json` has it.
     pub fn to_json(&self) -> Result<String, AnswerError> {
         Ok(serde_json::to_string_pretty(self)?)
@@ -184,6 +192,8 @@ pub enum Method {
     Annealed,
     /// Chains with q as their proposal.
     Chains,
+    /// All models were summed in closed form: nothing was learned, and nothing is left to correct.
+    Exact,
 }
 
 /// The question's own answer.
@@ -267,8 +277,8 @@ pub struct ModelAnswer {
 pub struct ExactComparison {
     /// `log p(y)`.
     pub log_evidence: f64,
-    /// Half the sum of the differences between model probabilities.
-    pub total_variation: Distances,
+    /// Half the sum of the differences between model probabilities; none where nothing else was found.
+    pub total_variation: Option<Distances>,
 }
 
 /// A distance of q, and of its correction.

@@ -23,10 +23,10 @@ pub(super) fn or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantity {
-    /// Under q.
+    /// Under q; not a number where nothing was learned.
     #[serde(deserialize_with = "or_nan")]
     pub q: f64,
-    /// Corrected.
+    /// Corrected; the exact number where nothing was learned.
     #[serde(deserialize_with = "or_nan")]
     pub corrected: f64,
     /// Standard error of the correction.
@@ -34,6 +34,13 @@ pub struct Quantity {
     pub se: f64,
     /// Exact, where it is known.
     pub exact: Option<f64>,
+}
+
+impl Quantity {
+    /// A number that was computed and not learned.
+    pub fn exactly(value: f64) -> Self {
+        Self { q: f64::NAN, corrected: value, se: 0.0, exact: Some(value) }
+    }
 }
 
 /// A parameter averaged over all models, in the units of the data; it counts as 0 where a model does not have it.

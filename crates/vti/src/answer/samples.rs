@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use super::Units;
 use crate::device::Device;
-use crate::posterior::{Draws, Posterior};
-use crate::space::Model;
+use crate::posterior::{Draws, ExactPosterior, Posterior};
+use crate::problem::selection::ExactError;
+use crate::space::{Model, ModelSpace};
+use crate::workers::Workers;
 
 /// A model that some draws are of.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,7 +47,7 @@ pub struct Samples {
     pub model: Vec<usize>,
     /// Row-major, not a number where the model has no such parameter.
     pub values: Vec<f64>,
-    /// `log q(m, θ)`, with respect to parameters in the units of the data.
+    /// `log q(m, θ)`, with respect to parameters in the units of the data; of exact draws `log p(m, θ | y)`.
     pub log_q: Vec<f64>,
     /// `log p(m) p(y, θ | m)`, likewise.
     pub log_target: Vec<f64>,
@@ -62,7 +64,20 @@ impl Samples {
         log_weight: &[f64],
         step: usize,
     ) -> Self {
-        let (space, step) = (posterior.problem().space(), step.max(1));
+        let active = |word: &[u16]| posterior.active_parameters(word);
+        Self::in_units(posterior.problem().space(), active, units, draws, log_weight, step)
+    }
+
+    /// The same of any draws; `active` are the places of a model's parameters.
+    fn in_units(
+        space: &dyn ModelSpace,
+        active: impl Fn(&[u16]) -> Vec<usize>,
+        units: &Units,
+        draws: &Draws,
+        log_weight: &[f64],
+        step: usize,
+    ) -> Self {
+        let step = step.max(1);
         let count = units.names().len();
         let mut numbers: HashMap<&[u16], usize> = HashMap::new();
         let mut places: Vec<Vec<usize>> = Vec::new();
@@ -76,7 +91,7 @@ impl Samples {
             let row = place * step;
             let word = draws.word(row);
             let model = *numbers.entry(word).or_insert_with(|| {
-                let active = posterior.active_parameters(word);
+                let active = active(word);
                 samples.models.push(SampledModel {
                     word: Model::from(word).to_string(),
                     label: space.label(word),
@@ -104,6 +119,20 @@ impl Samples {
         let draws = posterior.draw_with_target(count, batch)?;
         let weights: Vec<f64> = (0..draws.len()).map(|row| draws.log_ratio(row)).collect();
         Ok(Self::new(posterior, units, &draws, &weights, 1))
+    }
+
+    /// Draws from an exact posterior. They count alike: each has the evidence as its weight.
+    pub fn draw_exactly(
+        posterior: &ExactPosterior<'_>,
+        units: &Units,
+        count: usize,
+        batch: u32,
+        workers: &Workers,
+    ) -> Result<Self, ExactError> {
+        let draws = posterior.draw(count, batch, workers)?;
+        let log_weight = vec![posterior.enumeration().log_evidence; draws.len()];
+        let active = |word: &[u16]| posterior.active_parameters(word);
+        Ok(Self::in_units(posterior.selection().space(), active, units, &draws, &log_weight, 1))
     }
 
     /// How many there are.

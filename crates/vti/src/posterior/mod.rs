@@ -1,6 +1,7 @@
 //! What was learned: draws, densities, model probabilities.
 
 mod draws;
+mod exact;
 mod saved;
 
 use std::collections::HashMap;
@@ -8,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use draws::{BlockDraws, Draws};
+pub use exact::ExactPosterior;
 pub use saved::LoadError;
 pub(crate) use saved::Saved;
 
@@ -114,22 +116,7 @@ impl<D: Device> Posterior<D> {
 
     /// Natural parameters that a model uses, as places in [`Problem::parameter_names`].
     pub fn active_parameters(&self, model: &[u16]) -> Vec<usize> {
-        let space = self.family.space();
-        let mut mask = vec![false; space.max_dim()];
-        space.mark_active(model, &mut mask);
-        match self.family.problem.constraints().map(Constraints::list) {
-            None => (0..mask.len()).filter(|&c| mask[c]).collect(),
-            Some(list) => {
-                let (mut free, mut natural, mut active) = (0, 0, Vec::new());
-                for constraint in list {
-                    if mask.get(free).copied().unwrap_or(false) {
-                        active.extend(natural..natural + constraint.natural());
-                    }
-                    (free, natural) = (free + constraint.free(), natural + constraint.natural());
-                }
-                active
-            }
-        }
+        active_parameters(&*self.family.problem, model)
     }
 
     /// `count` independent draws; the same `batch` gives the same draws again.
@@ -350,5 +337,25 @@ impl<D: Device> Posterior<D> {
         family.restore(&mut state.take_state("family"))?;
         family.prepare_in_silence();
         Ok(Self::new(family, saved.seed, saved.warnings))
+    }
+}
+
+/// Natural parameters that a model of a problem uses, as places in [`Problem::parameter_names`].
+fn active_parameters(problem: &dyn Problem, model: &[u16]) -> Vec<usize> {
+    let space = problem.space();
+    let mut mask = vec![false; space.max_dim()];
+    space.mark_active(model, &mut mask);
+    match problem.constraints().map(Constraints::list) {
+        None => (0..mask.len()).filter(|&c| mask[c]).collect(),
+        Some(list) => {
+            let (mut free, mut natural, mut active) = (0, 0, Vec::new());
+            for constraint in list {
+                if mask.get(free).copied().unwrap_or(false) {
+                    active.extend(natural..natural + constraint.natural());
+                }
+                (free, natural) = (free + constraint.free(), natural + constraint.natural());
+            }
+            active
+        }
     }
 }

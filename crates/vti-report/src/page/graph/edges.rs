@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::super::Versions;
 use super::super::bars::{Ruler, legend, number_cells, number_columns};
 use super::super::table::{Cell, Column, Kind, folded};
 use super::{Known, matrix, said};
@@ -57,7 +58,7 @@ fn list(known: &Known<'_>) -> String {
     let with_effects = edges.iter().any(|&(from, to)| known.effect(from, to).is_some());
     let rows: Vec<Vec<Cell>> = edges.iter().map(|&edge| row(known, edge, with_effects)).collect();
     let more = format!("The other {} edges", rows.len().saturating_sub(SHOWN));
-    let mut html = legend(known.exact) + &folded(&columns(known, with_effects), rows, SHOWN, &more);
+    let mut html = legend(versions(known)) + &folded(&columns(known, with_effects), rows, SHOWN, &more);
     for (count, why) in [(too_many, "are less probable than these"), (unlikely, LISTED_NOTE)] {
         if count > 0 {
             let _ = write!(html, "<p class=\"caption\">Pairs that {why} and not listed: {count}.</p>");
@@ -68,7 +69,7 @@ fn list(known: &Known<'_>) -> String {
 
 fn columns(known: &Known<'_>, with_effects: bool) -> Vec<Column> {
     let mut columns = vec![Column::new(Kind::Name, "edge"), Ruler::unit().column()];
-    columns.extend(number_columns(known.exact));
+    columns.extend(number_columns(versions(known)));
     columns.extend(["reversed", "no edge"].map(|name| Column::new(Kind::Number, name)));
     if with_effects {
         columns.push(Column::new(Kind::Name, "effect"));
@@ -78,8 +79,8 @@ fn columns(known: &Known<'_>, with_effects: bool) -> Vec<Column> {
 
 fn row(known: &Known<'_>, (from, to): (usize, usize), with_effects: bool) -> Vec<Cell> {
     let quantity = known.quantity(from, to);
-    let mut cells = vec![Cell::name(&said::arrow(known, from, to)), Ruler::unit().bars(&quantity, known.exact)];
-    cells.extend(number_cells(&quantity, known.exact.is_some()));
+    let mut cells = vec![Cell::name(&said::arrow(known, from, to)), Ruler::unit().bars(&quantity, versions(known))];
+    cells.extend(number_cells(&quantity, versions(known)));
     for value in [known.probability(to, from), known.unjoined(from, to)] {
         cells.push(Cell::number(number::probability(value), value));
     }
@@ -87,4 +88,9 @@ fn row(known: &Known<'_>, (from, to): (usize, usize), with_effects: bool) -> Vec
         cells.push(Cell::html(escape(known.effect(from, to).unwrap_or_default())));
     }
     cells
+}
+
+/// Graphs are always learned.
+fn versions(known: &Known<'_>) -> Versions {
+    Versions { learned: true, exact: known.exact }
 }

@@ -62,6 +62,20 @@ impl Enumeration {
         method(selection, &EnumerationLimits::default()).ok()
     }
 
+    /// Finds the evidences of all models in closed form within the default limits, or says why that is not to be had.
+    pub fn in_closed_form(selection: &Selection, workers: &Workers) -> Result<Self, ExactError> {
+        Self::closed_form_affordable(selection)?;
+        enumerate(selection, workers, &EnumerationLimits::default())
+    }
+
+    /// Whether all evidences can be had in closed form within the default limits; why not, if not.
+    pub fn closed_form_affordable(selection: &Selection) -> Result<(), ExactError> {
+        if !matches!(selection.settings().likelihood, Likelihood::Gaussian { .. }) {
+            return Err(ExactError::Likelihood);
+        }
+        method(selection, &EnumerationLimits::default()).map(|_| ())
+    }
+
     /// The model of this number.
     pub fn model(&self, number: usize) -> Model {
         word(number, self.terms).into()

@@ -135,15 +135,9 @@ pub(super) fn g_unknown(fit: &Fit, g: f64) -> f64 {
 /// Unknown σ with its log-normal prior: the integral over log σ by a sum over a grid, exact to many digits for a smooth
 /// function that vanishes at both ends.
 fn integrate_scale(selection: &Selection, workers: &Workers, scale: f64, found: &mut [f64]) {
-    let (center, sd) = selection.log_scale_prior();
-    let grid = ScaleGrid::new(selection);
     found.fill(f64::NEG_INFINITY);
     let mut part = vec![0.0; found.len()];
-    for point in 0..grid.points {
-        let log_sigma = grid.low + grid.step * point as f64;
-        let sigma = log_sigma.exp();
-        let off = (log_sigma - center) / sd;
-        let log_weight = grid.step.ln() - 0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln();
+    for (sigma, log_weight) in ScaleGrid::new(selection).weights(selection) {
         enumerate(selection, workers, (sigma / scale).powi(2), &mut part, |fit| normal(fit, sigma, scale) + log_weight);
         for (sum, &part) in found.iter_mut().zip(&part) {
             let (top, low) = if *sum > part { (*sum, part) } else { (part, *sum) };
@@ -153,16 +147,16 @@ fn integrate_scale(selection: &Selection, workers: &Workers, scale: f64, found: 
 }
 
 /// Values of log σ that matter for some model.
-struct ScaleGrid {
-    low: f64,
-    step: f64,
-    points: usize,
+pub(super) struct ScaleGrid {
+    pub(super) low: f64,
+    pub(super) step: f64,
+    pub(super) points: usize,
 }
 
 impl ScaleGrid {
     /// Given a residual sum of squares R, the likelihood of log σ has its mode at ½ log(R/n) with a standard deviation of about
     /// 1/√(2n), falls faster than that below and like σ⁻ⁿ above. R lies between that of the whole model and yᵀy.
-    fn new(selection: &Selection) -> Self {
+    pub(super) fn new(selection: &Selection) -> Self {
         /// Nats below the mode that do not matter.
         const NEGLIGIBLE: f64 = 40.0;
         /// Prior standard deviations beyond which nothing is.
@@ -184,12 +178,22 @@ impl ScaleGrid {
         let points = ((high - low) / (0.7 * narrowest)).ceil() as usize + 1;
         Self { low, step: (high - low) / (points - 1) as f64, points }
     }
+
+    /// Values of σ with the logarithms of their weights: the width of a step times the prior of log σ.
+    pub(super) fn weights(&self, selection: &Selection) -> impl Iterator<Item = (f64, f64)> {
+        let (center, sd) = selection.log_scale_prior();
+        (0..self.points).map(move |point| {
+            let log_sigma = self.low + self.step * point as f64;
+            let off = (log_sigma - center) / sd;
+            (log_sigma.exp(), self.step.ln() - 0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln())
+        })
+    }
 }
 
 /// Models per task: the last terms run through a Gray code, the first ones are the task's own.
 const TASK_TERMS: usize = 12;
 
-/// Visits all models; `penalty` is added to the diagonal of XᵀX.
+/// Visits all models for their evidences; `penalty` is added to the diagonal of XᵀX.
 fn enumerate(
     selection: &Selection,
     workers: &Workers,
@@ -197,34 +201,52 @@ fn enumerate(
     found: &mut [f64],
     evidence: impl Fn(&Fit) -> f64 + Sync + Send,
 ) {
-    let design = selection.design();
-    let terms = design.terms().len();
+    let inner = selection.design().terms().len().min(TASK_TERMS);
+    let mut tasks: Vec<(usize, &mut [f64])> = found.chunks_mut(1 << inner).enumerate().collect();
+    visit(selection, workers, penalty, &mut tasks, |(task, found), number, swept| {
+        found[number - (*task << inner)] = evidence(&swept.fit());
+    });
+}
+
+/// How many tasks visiting all models takes.
+pub(super) fn task_count(selection: &Selection) -> usize {
+    1 << selection.design().terms().len().saturating_sub(TASK_TERMS)
+}
+
+/// Visits all models: each task those of its own, by their numbers. What a task finds does not depend on who else is at work.
+pub(super) fn visit<T: Send>(
+    selection: &Selection,
+    workers: &Workers,
+    penalty: f64,
+    tasks: &mut [T],
+    work: impl Fn(&mut T, usize, &Swept) + Sync + Send,
+) {
+    let terms = selection.design().terms().len();
     let inner = terms.min(TASK_TERMS);
     let start = Swept::new(selection, penalty);
-    let mut tasks: Vec<(usize, &mut [f64])> = found.chunks_mut(1 << inner).enumerate().collect();
-    workers.for_each(&mut tasks, |_, (task, found)| {
+    workers.for_each(tasks, |task, own| {
         let mut swept = start.clone();
         for term in 0..terms - inner {
             // The first term is the highest bit.
-            if *task >> (terms - inner - 1 - term) & 1 == 1 {
+            if task >> (terms - inner - 1 - term) & 1 == 1 {
                 swept.flip(term);
             }
         }
-        let mut number = 0usize;
+        let mut number = task << inner;
         for visit in 0..1usize << inner {
             if visit > 0 {
                 let bit = visit.trailing_zeros() as usize;
                 swept.flip(terms - 1 - bit);
                 number ^= 1 << bit;
             }
-            found[number] = evidence(&swept.fit());
+            work(own, number, &swept);
         }
     });
 }
 
 /// A Gram matrix of columns and response, swept on the columns of a model.
 #[derive(Clone)]
-struct Swept {
+pub(super) struct Swept {
     size: usize,
     matrix: Vec<f64>,
     inside: Vec<bool>,
@@ -276,7 +298,22 @@ impl Swept {
         swept
     }
 
-    fn fit(&self) -> Fit {
+    /// Whether a column is in the model.
+    pub(super) fn has(&self, column: usize) -> bool {
+        self.inside[column]
+    }
+
+    /// The (penalised) least-squares coefficient of a column that is in, the intercept counted from the mean of y.
+    pub(super) fn coefficient(&self, column: usize) -> f64 {
+        self.matrix[(column + 1) * self.size - 1]
+    }
+
+    /// An entry of the inverse of the (penalised) XᵀX, of columns that are in.
+    pub(super) fn inverse(&self, a: usize, b: usize) -> f64 {
+        -self.matrix[a * self.size + b]
+    }
+
+    pub(super) fn fit(&self) -> Fit {
         Fit {
             n: self.n,
             columns: self.columns,

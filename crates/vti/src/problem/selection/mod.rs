@@ -1,9 +1,12 @@
 //! Variable selection: which covariates matter for a response (paper, section 5.1, "Bayesian misspecified robust variable
 //! selection").
 
+mod averages;
 mod closed_form;
+mod conjugate;
 mod data;
 mod design;
+mod eigen;
 mod enumerate;
 mod exact;
 mod gaussian;
@@ -20,7 +23,9 @@ use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
+pub use averages::{Average, averages};
 pub use closed_form::ClosedForm;
+pub use conjugate::Conjugate;
 pub use data::{RegressionData, TableError, Term};
 pub use design::{Design, Scaling, Standardise};
 pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};

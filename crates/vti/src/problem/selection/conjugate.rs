@@ -1,0 +1,311 @@
+//! The posterior of the parameters of one model of a Gaussian selection, in closed form: its density, and exact draws.
+//!
+//! Given σ, the coefficients are normal. With r the response less its mean ȳ, b the coefficients whose intercept is counted
+//! from ȳ, and A = XᵀX (to whose slopes a g-prior adds 1/g of it), their precision is `A/σ² + τ` (τ the precision of a normal
+//! prior, 0 for a g-prior) and what it multiplies their mean to is `Xᵀr/σ² − τȳe₀`. The eigenvectors of A make this diagonal
+//! for every σ at once. What is left is σ: known; with σ⁻² a multiple of χ² under a g-prior; or, with its log-normal prior
+//! beside normal coefficients, a density of one variable, which is drawn from by rejection below steps.
+
+use super::eigen::diagonalise;
+use super::exact::{ExactError, ScaleGrid};
+use super::likelihood::{Likelihood, ln_gamma};
+use super::{CoefficientPrior, Selection};
+use crate::random::Stream;
+use crate::stats::log_sum_exp;
+
+/// The posterior of the parameters of one model, in closed form.
+///
+/// ```
+/// use vti::problem::Problem;
+/// use vti::problem::selection::{Conjugate, RegressionData, Selection, SelectionSettings, Standardise, Term};
+/// use vti::random::{Purpose, Stream};
+///
+/// let term = Term { name: "x".into(), columns: vec!["x".into()], values: vec![1.0, 2.0, 3.0, 5.0], always: false };
+/// let table = RegressionData { response_name: "y".into(), response: vec![1.1, 1.9, 3.2, 4.8], terms: vec![term] };
+/// let selection = Selection::new(&table, Standardise::Full, &SelectionSettings::default())?;
+/// let posterior = Conjugate::new(&selection, &[1])?;
+/// let theta = posterior.draw(&mut Stream::new(1, Purpose::Other(0), 0, 0));
+/// // Bayes' theorem: what the joint density has over the posterior is the evidence, wherever that is looked at.
+/// let joint = selection.log_density(&[1], &theta, &mut [0.0; 3])?;
+/// assert!((joint - posterior.log_density(&theta) - posterior.log_evidence()).abs() < 1e-9);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Conjugate {
+    coefficients: Coefficients,
+    scale: ScalePosterior,
+    log_evidence: f64,
+}
+
+/// Coefficients given σ, in the coordinates of the eigenvectors of A.
+#[derive(Clone, Debug)]
+struct Coefficients {
+    /// Rows of the data.
+    rows: f64,
+    /// ȳ.
+    mean: f64,
+    /// rᵀr.
+    total: f64,
+    /// τ.
+    prior_precision: f64,
+    /// Eigenvalues of A.
+    values: Vec<f64>,
+    /// Its eigenvectors, row by row.
+    vectors: Vec<f64>,
+    /// Xᵀr, along the eigenvectors.
+    cross: Vec<f64>,
+}
+
+/// What is known of σ.
+#[derive(Clone, Debug)]
+enum ScalePosterior {
+    Known(f64),
+    /// `squares / σ²` has a χ² distribution.
+    ChiSquared {
+        freedom: f64,
+        squares: f64,
+    },
+    Steps(Steps),
+}
+
+impl Conjugate {
+    /// Of a model of a selection whose likelihood is Gaussian.
+    pub fn new(selection: &Selection, model: &[u16]) -> Result<Self, ExactError> {
+        let Likelihood::Gaussian { sigma } = selection.settings().likelihood else {
+            return Err(ExactError::Likelihood);
+        };
+        let coefficients = Coefficients::new(selection, model);
+        let (scale, log_evidence) = match (selection.settings().prior, sigma) {
+            (CoefficientPrior::Normal { .. }, Some(sigma)) => {
+                (ScalePosterior::Known(sigma), coefficients.log_normal_evidence(sigma))
+            }
+            (CoefficientPrior::Normal { .. }, None) => {
+                let steps = Steps::new(selection, &coefficients);
+                let log_evidence = steps.log_total;
+                (ScalePosterior::Steps(steps), log_evidence)
+            }
+            (CoefficientPrior::G { .. }, sigma) => coefficients.by_g_prior(selection.spread(), sigma),
+        };
+        Ok(Self { coefficients, scale, log_evidence })
+    }
+
+    /// `log ∫ p(y, θ | m) dθ`.
+    pub fn log_evidence(&self) -> f64 {
+        self.log_evidence
+    }
+
+    /// A draw of θ: σ where it is unknown, then the coefficients.
+    pub fn draw(&self, stream: &mut Stream) -> Vec<f64> {
+        let (mut theta, sigma) = match &self.scale {
+            ScalePosterior::Known(sigma) => (Vec::new(), *sigma),
+            ScalePosterior::ChiSquared { freedom, squares } => {
+                let sigma = (squares / stream.chi_squared(*freedom)).sqrt();
+                (vec![sigma], sigma)
+            }
+            ScalePosterior::Steps(steps) => {
+                let sigma = steps.draw(&self.coefficients, stream).exp();
+                (vec![sigma], sigma)
+            }
+        };
+        theta.extend(self.coefficients.draw(sigma, stream));
+        theta
+    }
+
+    /// `log p(θ | y, m)`; −∞ where σ is not positive, not a number where there are more or fewer parameters.
+    pub fn log_density(&self, theta: &[f64]) -> f64 {
+        let (sigma, coefficients) = match (&self.scale, theta) {
+            (ScalePosterior::Known(sigma), coefficients) => (*sigma, coefficients),
+            (_, [sigma, coefficients @ ..]) => (*sigma, coefficients),
+            _ => return f64::NAN,
+        };
+        if coefficients.len() != self.coefficients.values.len() {
+            return f64::NAN;
+        }
+        if sigma <= 0.0 {
+            return f64::NEG_INFINITY;
+        }
+        let of_scale = match &self.scale {
+            ScalePosterior::Known(_) => 0.0,
+            ScalePosterior::ChiSquared { freedom, squares } => {
+                std::f64::consts::LN_2 + 0.5 * freedom * (0.5 * squares).ln()
+                    - ln_gamma(0.5 * freedom)
+                    - (freedom + 1.0) * sigma.ln()
+                    - 0.5 * squares / (sigma * sigma)
+            }
+            // The density of σ, not of its logarithm.
+            ScalePosterior::Steps(steps) => {
+                steps.log_joint(&self.coefficients, sigma.ln()) - steps.log_total - sigma.ln()
+            }
+        };
+        of_scale + self.coefficients.log_density(sigma, coefficients)
+    }
+}
+
+impl Coefficients {
+    fn new(selection: &Selection, model: &[u16]) -> Self {
+        let (design, mut columns) = (selection.design(), Vec::new());
+        design.model_columns(model, &mut columns);
+        let (all, dim) = (design.columns(), columns.len());
+        let (share, prior_precision) = match selection.settings().prior {
+            CoefficientPrior::Normal { .. } => (0.0, 1.0 / selection.spread()),
+            CoefficientPrior::G { .. } => (1.0 / selection.spread(), 0.0),
+        };
+        let mut matrix = Vec::with_capacity(dim * dim);
+        for &row in &columns {
+            matrix.extend(columns.iter().map(|&column| {
+                let of_prior = if row > 0 && column > 0 { share } else { 0.0 };
+                (1.0 + of_prior) * selection.gram()[row as usize * all + column as usize]
+            }));
+        }
+        let vectors = diagonalise(&mut matrix, dim);
+        let rows = design.rows() as f64;
+        let mean = design.response().iter().sum::<f64>() / rows;
+        let rest: Vec<f64> = design.response().iter().map(|y| y - mean).collect();
+        let product = |&column: &u32| design.column(column as usize).iter().zip(&rest).map(|(x, r)| x * r).sum();
+        let products: Vec<f64> = columns.iter().map(product).collect();
+        let along = |vector: &[f64]| vector.iter().zip(&products).map(|(v, product)| v * product).sum();
+        Self {
+            rows,
+            mean,
+            total: rest.iter().map(|r| r * r).sum(),
+            prior_precision,
+            // Rounding may leave less than nothing of columns that depend on each other.
+            values: (0..dim).map(|i| matrix[i * dim + i].max(0.0)).collect(),
+            cross: vectors.chunks_exact(dim).map(along).collect(),
+            vectors,
+        }
+    }
+
+    /// Eigenvectors, with precisions and means of the coefficients along them.
+    fn given(&self, sigma: f64) -> impl Iterator<Item = (&[f64], f64, f64)> {
+        let (variance, pull) = (sigma * sigma, self.prior_precision * self.mean);
+        let vectors = self.vectors.chunks_exact(self.values.len());
+        vectors.zip(self.values.iter().zip(&self.cross)).map(move |(vector, (value, cross))| {
+            let precision = value / variance + self.prior_precision;
+            (vector, precision, (cross / variance - pull * vector[0]) / precision)
+        })
+    }
+
+    fn draw(&self, sigma: f64, stream: &mut Stream) -> Vec<f64> {
+        let mut drawn = vec![0.0; self.values.len()];
+        drawn[0] = self.mean;
+        for (vector, precision, mean) in self.given(sigma) {
+            let along = mean + stream.normal() / precision.sqrt();
+            drawn.iter_mut().zip(vector).for_each(|(b, v)| *b += along * v);
+        }
+        drawn
+    }
+
+    /// `log p(b | σ, y, m)`.
+    fn log_density(&self, sigma: f64, coefficients: &[f64]) -> f64 {
+        let log_normal = |(vector, precision, mean): (&[f64], f64, f64)| {
+            let along: f64 = vector.iter().zip(coefficients).map(|(v, b)| v * b).sum::<f64>() - self.mean * vector[0];
+            0.5 * ((precision / std::f64::consts::TAU).ln() - precision * (along - mean).powi(2))
+        };
+        self.given(sigma).map(log_normal).sum()
+    }
+
+    /// `log p(y | σ, m)` under a normal prior: `y ~ N(0, σ²I + XXᵀ/τ)`.
+    fn log_normal_evidence(&self, sigma: f64) -> f64 {
+        let (variance, pull) = (sigma * sigma, self.prior_precision * self.mean);
+        // −2 log of the density, without what σ alone makes of it.
+        let mut twice = self.total / variance + pull * self.mean;
+        // What the freedom of the coefficients costs, and what they explain.
+        for (_, precision, mean) in self.given(sigma) {
+            twice += (precision / self.prior_precision).ln() - precision * mean * mean;
+        }
+        -0.5 * (self.rows * (std::f64::consts::TAU * variance).ln() + twice)
+    }
+
+    /// Under a g-prior: the intercept is flat, and an unknown σ has the density 1/σ.
+    fn by_g_prior(&self, g: f64, sigma: Option<f64>) -> (ScalePosterior, f64) {
+        let explained: f64 = self.cross.iter().zip(&self.values).map(|(cross, value)| cross * cross / value).sum();
+        let squares = (self.total - explained).max(f64::MIN_POSITIVE);
+        let (freedom, slopes) = (self.rows - 1.0, self.values.len() as f64 - 1.0);
+        let log_shrunk = -0.5 * (self.rows.ln() + slopes * (1.0 + g).ln());
+        match sigma {
+            Some(sigma) => {
+                let variance = sigma * sigma;
+                let log_evidence =
+                    log_shrunk - 0.5 * (freedom * (std::f64::consts::TAU * variance).ln() + squares / variance);
+                (ScalePosterior::Known(sigma), log_evidence)
+            }
+            None => {
+                let log_evidence = log_shrunk + ln_gamma(0.5 * freedom)
+                    - 0.5 * freedom * (std::f64::consts::PI * squares).ln()
+                    - std::f64::consts::LN_2;
+                (ScalePosterior::ChiSquared { freedom, squares }, log_evidence)
+            }
+        }
+    }
+}
+
+/// The density of log σ: exact at every place, and below steps between places of a grid.
+#[derive(Clone, Debug)]
+struct Steps {
+    /// Mean and standard deviation of the prior of log σ.
+    prior: (f64, f64),
+    /// Where steps begin, and their width.
+    low: f64,
+    width: f64,
+    /// Logarithms of their heights, and the sums of their shares of the area up to each.
+    log_heights: Vec<f64>,
+    shares: Vec<f64>,
+    /// `log ∫ p(y | σ, m) p(log σ) d log σ`.
+    log_total: f64,
+}
+
+/// Steps end so far above both of their ends. Between neighbouring places of the grid the density has its mode, if it has one,
+/// less than a tenth of a nat above the higher of them.
+const MARGIN: f64 = 0.3;
+
+/// Draws beyond which the density does not look like one; half of them and more are accepted.
+const MAX_TRIES: usize = 10_000;
+
+impl Steps {
+    fn new(selection: &Selection, coefficients: &Coefficients) -> Self {
+        let ScaleGrid { low, step, points } = ScaleGrid::new(selection);
+        let mut steps = Self {
+            prior: selection.log_scale_prior(),
+            low,
+            width: step,
+            log_heights: Vec::new(),
+            shares: Vec::new(),
+            log_total: 0.0,
+        };
+        let found: Vec<f64> =
+            (0..points).map(|point| steps.log_joint(coefficients, low + step * point as f64)).collect();
+        steps.log_total = log_sum_exp(&found) + step.ln();
+        steps.log_heights = found.windows(2).map(|ends| ends[0].max(ends[1]) + MARGIN).collect();
+        let log_area = log_sum_exp(&steps.log_heights);
+        steps.shares = steps
+            .log_heights
+            .iter()
+            .scan(0.0, |sum, height| {
+                *sum += (height - log_area).exp();
+                Some(*sum)
+            })
+            .collect();
+        steps
+    }
+
+    /// `log p(y | σ, m) p(log σ)`.
+    fn log_joint(&self, coefficients: &Coefficients, log_sigma: f64) -> f64 {
+        let (center, sd) = self.prior;
+        let off = (log_sigma - center) / sd;
+        coefficients.log_normal_evidence(log_sigma.exp()) - 0.5 * (off * off + std::f64::consts::TAU.ln()) - sd.ln()
+    }
+
+    /// A draw of log σ.
+    fn draw(&self, coefficients: &Coefficients, stream: &mut Stream) -> f64 {
+        for _ in 0..MAX_TRIES {
+            let place = stream.uniform();
+            let step = self.shares.partition_point(|&share| share <= place).min(self.shares.len() - 1);
+            let log_sigma = self.low + self.width * (step as f64 + stream.uniform());
+            if stream.uniform().ln() < self.log_joint(coefficients, log_sigma) - self.log_heights[step] {
+                return log_sigma;
+            }
+        }
+        f64::NAN
+    }
+}

@@ -1,0 +1,198 @@
+//! Parameters of Gaussian selections in closed form: Bayes' theorem at every draw, and moments by two ways that share nothing.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use vti::posterior::{ExactPosterior, Point};
+use vti::problem::Problem;
+use vti::problem::selection::{
+    Average, CoefficientPrior, Conjugate, Enumeration, ExactError, Likelihood, RegressionData, Selection,
+    SelectionSettings, Standardise, Term, log_evidences,
+};
+use vti::random::{Purpose, Stream};
+use vti::workers::Workers;
+
+/// Covariates far from 0, two of them nearly equal, one a group of two columns, one always in, and a response around `level`.
+fn table(rows: usize, level: f64) -> RegressionData {
+    let mut stream = Stream::new(3, Purpose::Other(1), 0, rows as u64);
+    let mut normals = |n: usize| (0..n).map(|_| stream.normal()).collect::<Vec<f64>>();
+    let (a, e, c, d, noise) = (normals(rows), normals(rows), normals(2 * rows), normals(rows), normals(rows));
+    let b: Vec<f64> = a.iter().zip(&e).map(|(a, e)| a + 0.05 * e).collect();
+    let response = (0..rows).map(|i| level + 0.9 * a[i] - 0.4 * c[i] + 0.2 * d[i] + 0.8 * noise[i]).collect();
+    let term = |name: &str, values: &[f64], center: f64| Term {
+        name: name.into(),
+        columns: vec![name.into()],
+        values: values.iter().map(|x| center + x).collect(),
+        always: false,
+    };
+    let group = Term { name: "c".into(), columns: vec!["c1".into(), "c2".into()], values: c, always: false };
+    let always = Term { always: true, ..term("d", &d, 3.0) };
+    RegressionData {
+        response_name: "y".into(),
+        response,
+        terms: vec![term("a", &a, 20.0), always, term("b", &b, -1.0), group],
+    }
+}
+
+/// Every closed form there is, few and many rows, standardised and raw.
+fn cases() -> Vec<(String, Selection)> {
+    let mut cases = Vec::new();
+    for sigma in [Some(0.7), None] {
+        for prior in [
+            CoefficientPrior::Normal { scale: 1.5 },
+            CoefficientPrior::Normal { scale: 0.05 },
+            CoefficientPrior::G { g: None },
+            CoefficientPrior::G { g: Some(3.0) },
+        ] {
+            for (rows, standardise) in [(9, Standardise::Full), (60, Standardise::Full), (60, Standardise::Raw)] {
+                let settings =
+                    SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, ..Default::default() };
+                let selection = Selection::new(&table(rows, 1.3), standardise, &settings).unwrap();
+                cases.push((format!("{sigma:?} {prior:?} {rows} {standardise:?}"), selection));
+            }
+        }
+    }
+    cases
+}
+
+#[test]
+fn joint_density_over_posterior_is_the_evidence_at_every_draw() {
+    let workers = Workers::new(2).unwrap();
+    for (name, selection) in cases() {
+        let evidences = log_evidences(&selection, &workers).unwrap();
+        for (number, evidence) in evidences.iter().enumerate() {
+            let model: Vec<u16> = (0..3).map(|term| (number >> (2 - term) & 1) as u16).collect();
+            let posterior = Conjugate::new(&selection, &model).unwrap();
+            assert!((posterior.log_evidence() - evidence).abs() < 1e-8, "{name}: {model:?}");
+            for row in 0..50 {
+                let theta = posterior.draw(&mut Stream::new(7, Purpose::Other(2), number as u64, row));
+                let joint = selection.log_density(&model, &theta, &mut vec![0.0; theta.len()]).unwrap();
+                let found = joint - posterior.log_density(&theta);
+                assert!((found - evidence).abs() < 1e-7, "{name}: {model:?} {theta:?}: {found} {evidence}");
+            }
+        }
+    }
+}
+
+#[test]
+fn moments_of_draws_are_those_of_the_sweeps() {
+    let (workers, count) = (Workers::new(2).unwrap(), 20_000);
+    for (name, selection) in cases() {
+        let posterior = ExactPosterior::new(&selection, &workers, 11).unwrap();
+        let draws = posterior.draw(count, 0, &workers).unwrap();
+        let averages = posterior.averages(&workers).unwrap();
+        let units = vti::answer::Units::of_selection(&selection);
+        let names = units.names().len();
+        let mut measured = vec![0.0; count * names];
+        for (row, measured) in measured.chunks_exact_mut(names).enumerate() {
+            units.to_measured(&posterior.active_parameters(draws.word(row)), draws.theta(row), measured);
+        }
+        for (place, &Average { mean, sd }) in averages.iter().enumerate() {
+            let values: Vec<f64> = measured.iter().skip(place).step_by(names).copied().collect();
+            let moment = |power: i32| values.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / count as f64;
+            let (second, fourth) = (moment(2), moment(4));
+            let root = (count as f64).sqrt();
+            let parameter = &units.names()[place];
+            assert!(moment(1).abs() < 5.0 * sd / root + 1e-12, "{name}: {parameter}: off by {} of {sd}", moment(1));
+            // The fourth moment is itself estimated, from tails of up to eight degrees of freedom.
+            let error = (fourth - second * second).max(0.0).sqrt() / root;
+            assert!((second - sd * sd).abs() < 7.0 * error + 1e-12, "{name}: {parameter}: {second} {}", sd * sd);
+        }
+        // And shares of models are their probabilities.
+        let enumeration = posterior.enumeration();
+        for (number, &p) in enumeration.probabilities.iter().enumerate() {
+            let model = enumeration.model(number);
+            let share = (0..count).filter(|&row| *draws.word(row) == model[..]).count() as f64 / count as f64;
+            assert!((share - p).abs() < 5.0 * (p / count as f64).sqrt() + 1e-3 * p + 1e-4, "{name}: {share} {p}");
+        }
+    }
+}
+
+/// The share of draws of σ below a value, against a sum of the density over a fine grid of (log σ, b) with one coefficient.
+#[test]
+fn draws_of_an_unknown_scale_follow_its_density() {
+    let term =
+        Term { name: "x".into(), columns: vec!["x".into()], values: vec![0.3, -1.0, 0.4, 2.0, -0.5], always: false };
+    let table =
+        RegressionData { response_name: "y".into(), response: vec![0.2, 0.9, -0.4, 1.5, 2.5], terms: vec![term] };
+    let settings = SelectionSettings { prior: CoefficientPrior::Normal { scale: 1.0 }, ..Default::default() };
+    let selection = Selection::new(&table, Standardise::Raw, &settings).unwrap();
+    let posterior = Conjugate::new(&selection, &[0]).unwrap();
+    let (bound, step) = (1.1f64, 0.01);
+    let (mut below, mut total) = (0.0, 0.0);
+    for i in -500..500 {
+        // Cells end at the bound.
+        let log_sigma = bound.ln() + step * (f64::from(i) + 0.5);
+        for j in -700..700 {
+            let density = posterior.log_density(&[log_sigma.exp(), step * f64::from(j)]) + log_sigma;
+            total += density.exp() * step * step;
+            below += if i < 0 { density.exp() * step * step } else { 0.0 };
+        }
+    }
+    assert!((total - 1.0).abs() < 1e-4, "{total}");
+    let count = 40_000;
+    let found =
+        (0..count).filter(|&row| posterior.draw(&mut Stream::new(5, Purpose::Other(3), 0, row))[0] < bound).count();
+    let found = found as f64 / count as f64;
+    assert!((found - below).abs() < 5.0 * (below * (1.0 - below) / count as f64).sqrt(), "{found} {below}");
+}
+
+#[test]
+fn large_means_and_equal_columns_cost_no_digits() {
+    let workers = Workers::new(1).unwrap();
+    let settings = SelectionSettings { prior: CoefficientPrior::Normal { scale: 2.0 }, ..Default::default() };
+    let mut table = table(40, 0.0);
+    // Two columns that are the same, which a normal prior keeps apart.
+    table.terms[2].values = table.terms[0].values.clone();
+    let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+    let posterior = ExactPosterior::new(&selection, &workers, 1).unwrap();
+    let averages = posterior.averages(&workers).unwrap();
+    assert!((averages[3].mean - averages[4].mean).abs() < 1e-9, "{averages:?}");
+    let draws = posterior.draw(100, 0, &workers).unwrap();
+    for row in 0..draws.len() {
+        let evidence = draws.log_target[row] - draws.log_q[row];
+        assert!((evidence - posterior.enumeration().log_evidence).abs() < 1e-7, "{evidence}");
+    }
+    // A flat intercept follows the response wherever it is.
+    let level = 1e9;
+    let settings = SelectionSettings::default();
+    let means = [0.0, level].map(|level| {
+        let selection = Selection::new(&crate::table(40, level), Standardise::Full, &settings).unwrap();
+        ExactPosterior::new(&selection, &workers, 1).unwrap().averages(&workers).unwrap()
+    });
+    for (place, (near, far)) in means[0].iter().zip(&means[1]).enumerate() {
+        let shift = if place == 1 { level } else { 0.0 };
+        assert!((far.mean - shift - near.mean).abs() < 1e-4 * near.sd + 1e-6, "{place}: {near:?} {far:?}");
+        assert!((far.sd / near.sd - 1.0).abs() < 1e-4, "{place}: {near:?} {far:?}");
+    }
+}
+
+#[test]
+fn draws_repeat_on_any_number_of_threads_and_densities_are_those_of_points() {
+    let selection = Selection::new(&table(30, 1.0), Standardise::Full, &SelectionSettings::default()).unwrap();
+    let posterior = |threads: usize| {
+        let workers = Workers::new(threads).unwrap();
+        let posterior = ExactPosterior::new(&selection, &workers, 5).unwrap();
+        (posterior.draw(500, 2, &workers).unwrap(), posterior.averages(&workers).unwrap(), posterior)
+    };
+    let (one, averages, exact) = posterior(1);
+    let (three, others, _) = posterior(3);
+    assert!(one.log_q == three.log_q && one.words == three.words && averages == others);
+    assert!(one.theta.iter().zip(&three.theta).all(|(a, b)| a.to_bits() == b.to_bits()));
+    let another = exact.draw(500, 3, &Workers::new(1).unwrap()).unwrap();
+    assert_ne!(one.log_q, another.log_q);
+    for row in 0..20 {
+        let point = Point { model: one.model(row), theta: one.theta(row).to_vec() };
+        assert_eq!(exact.log_prob(&point).unwrap(), one.log_q[row]);
+        let outside = Point { theta: [&[-1.0], &point.theta[1..]].concat(), ..point.clone() };
+        assert_eq!(exact.log_prob(&outside).unwrap(), f64::NEG_INFINITY);
+        assert!(exact.log_prob(&Point { theta: point.theta[1..].to_vec(), ..point }).unwrap().is_nan());
+    }
+}
+
+#[test]
+fn what_has_no_closed_form_is_refused() {
+    let settings = SelectionSettings { likelihood: Likelihood::StudentT { df: 4.0 }, ..Default::default() };
+    let selection = Selection::new(&table(30, 0.0), Standardise::Full, &settings).unwrap();
+    assert_eq!(Conjugate::new(&selection, &[0, 0, 0]).unwrap_err(), ExactError::Likelihood);
+    assert_eq!(Enumeration::closed_form_affordable(&selection), Err(ExactError::Likelihood));
+}
