@@ -38,7 +38,10 @@ pub(crate) fn conclude<Q: Question, D: Device>(
 ) -> Result<Answer> {
     let config = &session.config;
     let start = Instant::now();
-    let checked = check_watched(posterior, &config.check, &mut |done, runs| checking.show(done, runs));
+    let checked = check_watched(posterior, &config.check, &mut |done, runs| {
+        checking.show(done, runs);
+        true
+    });
     checking.finish();
     let checked = checked?;
     // Where blocks are corrected one by one, chains over whole models could only do worse.

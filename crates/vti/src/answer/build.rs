@@ -8,7 +8,7 @@ use super::{
     Answer, AnswerError, Bound, ChainFacts, Coefficient, Distances, Edges, Exact, ExactComparison, Found, Graphs,
     LogEvidence, Method, ModelAnswer, Ordered, Quantity, Run, Samples, Subject, Terms, VERSION, quantiles,
 };
-use crate::check::{BlockCheck, Check, ModelCorrection, Refined};
+use crate::check::{Check, ModelCorrection, Opinion, Refined};
 use crate::device::Device;
 use crate::family::FamilyError;
 use crate::graph::{Graph, GraphError};
@@ -23,6 +23,9 @@ pub const MAX_MODELS: usize = 1000;
 
 /// With so many words at most, every model's probability under q is computed.
 const MAX_WORDS: f64 = (1 << 16) as f64;
+
+/// Particles have common ancestors: each says as much as this share of an independent draw, or more.
+const PARTICLES_WORTH: f64 = 0.1;
 
 /// Numbers that draws may take up where nobody needs all of them.
 const MAX_NUMBERS: usize = 1 << 23;
@@ -79,16 +82,17 @@ impl Findings {
             Samples::new(posterior, subject.units(), draws, log_weights, step(draws.len()))
         };
         let checked = samples(&sources.check.draws, &sources.check.log_weights);
-        let (samples, q_samples) = match sources.chains {
-            Some(refined) => {
-                let equal = -(refined.draws.len() as f64).ln();
-                (samples(&refined.draws, &vec![equal; refined.draws.len()]), Some(checked))
+        let by = By::new(sources);
+        let (samples, q_samples) = match by {
+            By::Weights => (checked, None),
+            By::Chains(Refined { draws, .. }) => {
+                (samples(draws, &vec![-(draws.len() as f64).ln(); draws.len()]), Some(checked))
             }
-            None => (checked, None),
+            By::Particles(opinion) => (samples(&opinion.draws, &opinion.log_weights), Some(checked)),
         };
         let run = Run { seed: posterior.seed(), precision: D::Real::NAME.into(), ..run };
         let space = posterior.problem().space();
-        let building = Building::new(space, *sources, &samples, q_samples.as_ref(), q_distance);
+        let building = Building::new(space, *sources, by, &samples, q_samples.as_ref(), q_distance);
         let (mut answer, models) = building.answer(subject, run)?;
         if let Some(exact) = sources.exact {
             answer.verdict = heed(&answer, &models, exact);
@@ -132,11 +136,41 @@ impl Terms {
     }
 }
 
+/// What the corrected answer is made from.
+#[derive(Clone, Copy)]
+enum By<'a> {
+    /// Weighted draws of q.
+    Weights,
+    /// Chains with q as their proposal.
+    Chains(&'a Refined),
+    /// Particles that know nothing of q.
+    Particles(&'a Opinion),
+}
+
+impl<'a> By<'a> {
+    fn new(sources: &Sources<'a>) -> Self {
+        match (sources.chains, &sources.check.opinion) {
+            (Some(refined), _) => Self::Chains(refined),
+            (None, Some(opinion)) if sources.check.prefers_opinion => Self::Particles(opinion),
+            _ => Self::Weights,
+        }
+    }
+
+    /// Draws of their own.
+    fn draws(self) -> Option<&'a Draws> {
+        match self {
+            Self::Weights => None,
+            Self::Chains(refined) => Some(&refined.draws),
+            Self::Particles(opinion) => Some(&opinion.draws),
+        }
+    }
+}
+
 /// What was found out, before it is put into an answer.
 struct Building<'a> {
     space: &'a dyn ModelSpace,
     check: &'a Check,
-    chains: Option<&'a Refined>,
+    by: By<'a>,
     exact: Option<&'a Exact>,
     /// Total variation between q(m) and the exact model probabilities, where all of q(m) is known.
     q_distance: Option<f64>,
@@ -152,26 +186,38 @@ impl<'a> Building<'a> {
     fn new(
         space: &'a dyn ModelSpace,
         sources: Sources<'a>,
+        by: By<'a>,
         samples: &'a Samples,
         q_samples: Option<&'a Samples>,
         q_distance: Option<f64>,
     ) -> Self {
-        let Sources { check, chains, exact } = sources;
+        let Sources { check, exact, .. } = sources;
         let q_parts = DrawnParts::new(space, &check.draws);
-        let own_parts = chains.map(|refined| DrawnParts::new(space, &refined.draws));
+        let own_parts = by.draws().map(|draws| DrawnParts::new(space, draws));
         let q_samples = q_samples.unwrap_or(samples);
-        Self { space, check, chains, exact, q_distance, q_parts, own_parts, q_samples, samples }
+        Self { space, check, by, exact, q_distance, q_parts, own_parts, q_samples, samples }
     }
 
     /// The answer, and all models that were met.
     fn answer(&self, subject: &Subject<'_>, run: Run) -> Result<(Answer, Vec<ModelAnswer>), GraphError> {
         let models: Vec<ModelAnswer> = self.corrections().iter().map(|model| self.model(model)).collect();
-        let Estimate { value, se } = self.check.log_evidence;
+        let (Estimate { value, se }, verdict, chains) = match self.by {
+            By::Weights => (self.check.log_evidence, &self.check.verdict, None),
+            By::Particles(opinion) => (opinion.log_evidence, &self.check.verdict, None),
+            By::Chains(refined) => {
+                let facts = ChainFacts {
+                    rhat: Some(refined.rhat).filter(|rhat| rhat.is_finite()),
+                    effective: refined.effective,
+                    accepted_jumps: refined.accepted_jumps,
+                };
+                (self.check.log_evidence, &refined.verdict, Some(facts))
+            }
+        };
         let answer = Answer {
             version: VERSION.into(),
             title: subject.title.clone(),
             data: subject.data.clone(),
-            verdict: self.chains.map_or(&self.check.verdict, |refined| &refined.verdict).clone(),
+            verdict: verdict.clone(),
             elbo: Some(Bound { mean: self.check.elbo.value, se: self.check.elbo.se }),
             log_evidence: LogEvidence { estimate: value, se, khat: self.check.khat.filter(|khat| khat.is_finite()) },
             correction: self.method(),
@@ -185,31 +231,29 @@ impl<'a> Building<'a> {
             },
             models: models[..models.len().min(MAX_MODELS)].to_vec(),
             exact: self.exact.map(|exact| self.compare(exact)),
-            chains: self.chains.map(|refined| ChainFacts {
-                rhat: Some(refined.rhat).filter(|rhat| rhat.is_finite()),
-                effective: refined.effective,
-                accepted_jumps: refined.accepted_jumps,
-            }),
+            chains,
             run,
         };
         Ok((answer, models))
     }
 
     fn method(&self) -> Method {
-        match (self.chains, &self.check.blocks) {
-            (Some(_), _) => Method::Chains,
-            (None, Some(blocks)) if blocks.annealed() => Method::Annealed,
-            (None, Some(_)) => Method::Blocks,
-            (None, None) => Method::Weights,
+        match (self.by, &self.check.blocks) {
+            (By::Chains(_), _) => Method::Chains,
+            (By::Particles(_), _) => Method::Particles,
+            (By::Weights, Some(blocks)) if blocks.annealed() => Method::Annealed,
+            (By::Weights, Some(_)) => Method::Blocks,
+            (By::Weights, None) => Method::Weights,
         }
     }
 
     /// The corrected mean of a function of the draws.
     fn corrected(&self, f: impl Fn(usize) -> f64) -> Estimate {
-        match self.chains {
+        match self.by {
             // There is a weight, or the check would have failed, and coefficients are finite.
-            None => self.check.mean(f).unwrap_or(Estimate { value: f64::NAN, se: f64::NAN }),
-            Some(Refined { chains, .. }) => {
+            By::Weights => self.check.mean(f).unwrap_or(Estimate { value: f64::NAN, se: f64::NAN }),
+            By::Particles(opinion) => opinion.mean(f),
+            By::Chains(Refined { chains, .. }) => {
                 // All chains, draw after draw.
                 let traces: Vec<Vec<f64>> =
                     (0..*chains).map(|chain| (chain..self.samples.len()).step_by(*chains).map(&f).collect()).collect();
@@ -227,8 +271,13 @@ impl<'a> Building<'a> {
 
     /// How probable each part of a model is (terms, edges), in the order of the space's features.
     fn parts(&self) -> Vec<Quantity> {
-        match (self.chains, &self.check.blocks) {
-            (None, Some(blocks)) => self.block_parts(blocks),
+        match (self.by, &self.check.blocks) {
+            (By::Particles(opinion), _) => {
+                self.known_parts(&opinion.parts_q, &opinion.parts, PARTICLES_WORTH * opinion.draws.len() as f64)
+            }
+            (By::Weights, Some(blocks)) => {
+                self.known_parts(&blocks.features_q, &blocks.features, self.check.draws.len() as f64)
+            }
             _ => self.drawn_parts(),
         }
     }
@@ -237,9 +286,9 @@ impl<'a> Building<'a> {
         self.exact.and_then(|exact| exact.parts.get(part)).map(|probability| probability.clamp(0.0, 1.0))
     }
 
-    /// Probabilities of parts that follow from blocks, by exact sums over models.
-    fn block_parts(&self, blocks: &BlockCheck) -> Vec<Quantity> {
-        let effective = self.check.draws.len() as f64;
+    /// Probabilities of parts that are known already. Where runs or evidences leave no doubt, so many draws may still have missed
+    /// something.
+    fn known_parts(&self, q: &[f64], corrected: &[Estimate], effective: f64) -> Vec<Quantity> {
         let part = |(place, (&q, &Estimate { value, se })): (usize, (&f64, &Estimate))| {
             let value = value.clamp(0.0, 1.0);
             Quantity {
@@ -249,13 +298,16 @@ impl<'a> Building<'a> {
                 exact: self.exact_part(place),
             }
         };
-        blocks.features_q.iter().zip(&blocks.features).enumerate().map(part).collect()
+        q.iter().zip(corrected).enumerate().map(part).collect()
     }
 
     /// What draws, and chains where there are any, say about parts.
     fn drawn_parts(&self) -> Vec<Quantity> {
         let own_parts = self.own_parts.as_ref().unwrap_or(&self.q_parts);
-        let counted = self.chains.map(|refined| self.counted(refined));
+        let counted = match self.by {
+            By::Chains(refined) => Some(self.counted(refined)),
+            _ => None,
+        };
         let part = |part: usize| {
             let mean = self.corrected(|row| own_parts.indicator(row, part));
             let corrected = self.share(counted.as_ref().map(|counted| counted[part]), mean);
@@ -284,7 +336,10 @@ impl<'a> Building<'a> {
     /// may still have been missed.
     fn share(&self, counted: Option<f64>, mean: Estimate) -> Estimate {
         let value = counted.unwrap_or(mean.value);
-        let effective = self.chains.map_or(self.check.effective_draws, |refined| refined.effective);
+        let effective = match self.by {
+            By::Chains(refined) => refined.effective,
+            _ => self.check.effective_draws,
+        };
         let se = if mean.se > 0.0 { mean.se } else { share_error(value.clamp(0.0, 1.0), effective) };
         Estimate { value, se }
     }
@@ -332,36 +387,38 @@ impl<'a> Building<'a> {
 
     /// Words that were drawn, with their corrected probabilities.
     fn corrected_words(&self) -> Vec<(Model, f64)> {
-        match (self.chains, &self.own_parts) {
-            (Some(refined), Some(parts)) => {
-                let count = refined.draws.len();
-                parts.weighted_words(&vec![1.0 / count as f64; count])
-            }
-            _ => self.check.corrected_words(),
-        }
+        let weights = match self.by {
+            By::Weights => return self.check.corrected_words(),
+            By::Chains(Refined { draws, .. }) => vec![1.0 / draws.len() as f64; draws.len()],
+            By::Particles(opinion) => opinion.log_weights.iter().map(|log_weight| log_weight.exp()).collect(),
+        };
+        self.own_parts.as_ref().map_or_else(Vec::new, |parts| parts.weighted_words(&weights))
     }
 
     /// Models that were met, with their corrected probabilities. Chains count the models of all iterations, not only of
     /// those that they keep as draws.
     fn corrected_models(&self) -> Vec<(Model, f64)> {
-        match self.chains {
-            Some(refined) => {
-                refined.correction.models.iter().map(|model| (model.model.clone(), model.corrected.value)).collect()
-            }
-            None => self.corrected_words(),
+        match self.by {
+            By::Weights => self.corrected_words(),
+            _ => self.corrections().iter().map(|model| (model.model.clone(), model.corrected.value)).collect(),
         }
     }
 
     /// All models that were met.
     fn corrections(&self) -> &[ModelCorrection] {
-        &self.chains.map_or(&self.check.correction, |refined| &refined.correction).models
+        let correction = match self.by {
+            By::Weights => &self.check.correction,
+            By::Chains(refined) => &refined.correction,
+            By::Particles(opinion) => &opinion.correction,
+        };
+        &correction.models
     }
 
     fn model(&self, model: &ModelCorrection) -> ModelAnswer {
-        // Chains know nothing about evidences; the check may.
-        let checked = match self.chains {
-            Some(_) => self.check.correction.models.iter().find(|other| other.model == model.model),
-            None => Some(model),
+        // Chains and particles know nothing about evidences of single models; the check may.
+        let checked = match self.by {
+            By::Weights => Some(model),
+            _ => self.check.correction.models.iter().find(|other| other.model == model.model),
         };
         ModelAnswer {
             word: model.model.to_string(),

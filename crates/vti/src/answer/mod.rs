@@ -192,6 +192,8 @@ pub enum Method {
     Annealed,
     /// Chains with q as their proposal.
     Chains,
+    /// Particles that know nothing of q.
+    Particles,
     /// All models were summed in closed form: nothing was learned, and nothing is left to correct.
     Exact,
 }

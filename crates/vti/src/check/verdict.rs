@@ -268,18 +268,39 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_judged_by_weights_or_by_how_far_edges_move() {
-        let basis = |moved, annealed, left_out| Basis { moved, annealed, left_out };
+    fn blocks_are_judged_by_how_far_edges_move() {
+        use BlockMethod::{Annealed, Exact, Weights};
+        let basis = |moved, method, left_out, apart| Basis { moved, method, left_out, apart };
         // What is said, and one word that is not.
-        let cases: [(f64, Basis, VerdictKind, [&str; 2], &str); 7] = [
-            (0.3, basis(0.01, false, 0), VerdictKind::Trust, ["trust: k̂ = 0.30", "is below 0.70"], "parents"),
-            (1.2, basis(0.01, false, 0), VerdictKind::Corrected, ["edges only", "0.010 at most"], "the prior"),
-            (1.2, basis(0.2, false, 0), VerdictKind::DoNotTrust, ["up to 0.20", "train longer"], "anneal"),
-            (1.2, basis(0.01, true, 0), VerdictKind::Corrected, ["from the prior", "parameters"], "raise"),
-            // Good weights of what q draws say nothing about sets that were not looked at.
-            (0.3, basis(0.01, true, 9), VerdictKind::Corrected, ["9 more sets", "anneal.most"], "rely on"),
-            (1.2, basis(0.2, true, 0), VerdictKind::DoNotTrust, ["up to 0.20", "raise runs"], "anneal.most"),
-            (1.2, basis(0.2, true, 9), VerdictKind::DoNotTrust, ["9 more sets", "raise runs"], "train"),
+        let cases: [(f64, Basis, VerdictKind, [&str; 2], &str); 9] = [
+            // Good weights of what q draws say nothing about what it has lost.
+            (0.3, basis(0.01, Weights, 0, 0.0), VerdictKind::DoNotTrust, ["q itself draws", "0.30"], "from the prior"),
+            (
+                1.2,
+                basis(0.01, Weights, 0, 0.0),
+                VerdictKind::DoNotTrust,
+                ["go unseen", "0.010 at most"],
+                "from the prior",
+            ),
+            (1.2, basis(0.2, Weights, 0, 0.1), VerdictKind::DoNotTrust, ["up to 0.20", "train longer"], "anneal"),
+            (
+                0.3,
+                basis(0.01, Annealed, 0, 0.01),
+                VerdictKind::Trust,
+                ["from the prior", "0.010 at most"],
+                "parameters",
+            ),
+            (1.2, basis(0.01, Annealed, 0, 0.01), VerdictKind::Corrected, ["from the prior", "parameters"], "raise"),
+            (
+                0.3,
+                basis(0.01, Annealed, 0, 0.2),
+                VerdictKind::Corrected,
+                ["up to 0.200", "corrected edges"],
+                "parameters",
+            ),
+            (0.3, basis(0.01, Annealed, 9, 0.0), VerdictKind::DoNotTrust, ["9 more sets", "anneal.most"], "train"),
+            (1.2, basis(0.2, Annealed, 0, 0.0), VerdictKind::DoNotTrust, ["up to 0.20", "raise runs"], "anneal.most"),
+            (0.3, basis(0.0, Exact, 0, 0.0), VerdictKind::Trust, ["exact", "0.000"], "prior"),
         ];
         for (khat, basis, kind, has, lacks) in cases {
             let Verdict { kind: found, text } = said(khat, &basis);

@@ -114,11 +114,6 @@ impl Population {
         self.log_evidence
     }
 
-    /// Where its particles are: after [`anneal`], draws from the posterior.
-    pub(crate) fn places(&self) -> &[f64] {
-        &self.at.z
-    }
-
     fn is_done(&self) -> bool {
         self.beta >= 1.0 || self.log_evidence == f64::NEG_INFINITY
     }
