@@ -59,6 +59,7 @@ pub fn text(answer: &Answer) -> String {
     let corrected = match answer.correction {
         Method::Weights | Method::Blocks | Method::Annealed => "corrected",
         Method::Chains => "by chains",
+        Method::Particles => "by particles",
         Method::Exact => return exact(answer),
     };
     let sections = match &answer.found {

@@ -177,6 +177,7 @@ fn correction(method: Method) -> &'static str {
             "has evidences of nodes, found from the prior by annealed particles, in the place of q's bounds"
         }
         Method::Chains => "is what chains found that have q as their proposal",
+        Method::Particles => "is what particles found that were tempered from the prior and know nothing of q",
         Method::Exact => "is exact",
     }
 }

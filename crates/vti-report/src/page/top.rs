@@ -82,6 +82,7 @@ fn facts(answer: &Answer) -> String {
     let models = if let Found::Dag(_) = answer.found { "graphs met" } else { "models met" };
     let khat = match answer.correction {
         Method::Annealed => "of q's parameters; edges and graphs are corrected without weights",
+        Method::Particles => "of q's draws; the correction is made without them",
         Method::Weights | Method::Blocks | Method::Chains | Method::Exact => "below 0.7: weights can correct q",
     };
     let seconds = answer.run.seconds.train + answer.run.seconds.check;
@@ -105,6 +106,7 @@ fn facts(answer: &Answer) -> String {
         Method::Weights | Method::Blocks | Method::Exact => {}
         Method::Annealed => html += &fact("corrected by", "annealing", "evidences of nodes from the prior"),
         Method::Chains => html += &fact("corrected by", "chains", "exact in the limit"),
+        Method::Particles => html += &fact("corrected by", "particles", "that know nothing of q"),
     }
     format!("<div class=\"facts\">{html}</div>\n")
 }
