@@ -146,6 +146,9 @@ pub(super) fn conclude(
         return Err(SearchError::NoModel);
     }
     let Known { packing, entries, asked, .. } = known;
+    // Where every word is known, nothing is missing.
+    let all = (entries.len() as f64).ln() >= target.space.log_count() - 1e-9;
+    let unmet = if all { 0.0 } else { unmet };
     let members = gather(target, &packing, entries);
     let log_total = members.log_total;
     let width = target.space.arities().len();

@@ -93,12 +93,17 @@ struct Fresh {
 impl Fresh {
     /// The share between the last two marks; where there was only one, since then.
     fn share(&self) -> f64 {
-        self.last.unwrap_or(if self.since == 0 { 1.0 } else { self.unknown as f64 / self.since as f64 })
+        self.last.unwrap_or_else(|| self.now())
+    }
+
+    /// Where nothing was new, something may have been missed all the same.
+    fn now(&self) -> f64 {
+        if self.since == 0 { 1.0 } else { self.unknown.max(1) as f64 / self.since as f64 }
     }
 
     fn mark(&mut self, iteration: u64) {
         if self.since > 0 {
-            self.last = Some(self.unknown as f64 / self.since as f64);
+            self.last = Some(self.now());
         }
         (self.mark, self.since, self.unknown) = (iteration, 0, 0);
     }
@@ -221,9 +226,6 @@ impl<'a> Run<'a> {
         let Self { target, known, chains, .. } = self;
         let unknown = chains.iter().filter(|chain| chain.fate == Fate::Unknown);
         let words: Vec<&[u16]> = unknown.map(|chain| chain.next.word.as_slice()).collect();
-        if words.is_empty() {
-            return Ok(());
-        }
         known.learn(target, evidences, &words, iteration as u64)?;
         for chain in chains.iter_mut().filter(|chain| chain.fate == Fate::Unknown) {
             chain.next.entry = known.entries[&chain.next.key];
@@ -272,9 +274,9 @@ impl<'a> Run<'a> {
 
     /// During the warm-up: which positions are undecided?
     fn adapt(&mut self, iteration: usize) {
-        let (arities, rungs) = (self.target.space.arities(), self.settings.temperatures);
+        let arities = self.target.space.arities();
         if iteration % COUNTED == 0 {
-            self.chains.iter().step_by(rungs).for_each(|chain| self.moves.count(arities, &chain.state.word));
+            self.chains.iter().for_each(|chain| self.moves.count(arities, &chain.state.word));
         }
         if (iteration + 1) % self.settings.warmup.div_ceil(ADAPTATIONS) == 0 {
             self.moves.adapt(arities);
