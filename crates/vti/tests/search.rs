@@ -141,7 +141,8 @@ fn a_search_finds_what_enumeration_finds() {
         let selection =
             Selection::new(&table(rows, covariates, relevant, 2.0, number as u64), Standardise::Full, &settings)
                 .unwrap();
-        let settings = SearchSettings { iterations: 100_000, warmup: 2_000, ..SearchSettings::default() };
+        let settings =
+            SearchSettings { iterations: 400_000, warmup: 2_000, max_error: 0.0025, ..SearchSettings::default() };
         let found = run(&selection, &settings, &Workers::new(2).unwrap());
         assert!(found.converged && found.ended == Ended::Converged, "case {number}: {:?}", found.diagnosis);
         compare(&selection, &found);

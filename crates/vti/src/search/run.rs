@@ -1,14 +1,14 @@
 //! Parallel-tempered chains over models.
 
-use super::found::{Searched, conclude};
+use super::conclude::{Ending, conclude};
+use super::found::Searched;
 use super::known::{Entry, Key, Known};
 use super::moves::{Ladder, Moves};
 use super::settings::Ended;
 use super::starts::starts;
-use super::trace::{FeatureTrace, Trace, diagnose};
+use super::trace::{Trace, diagnose, error_of_visits};
 use super::{ModelEvidences, SearchError, SearchProgress, SearchSettings, Target};
 use crate::random::{Purpose, Stream};
-use crate::stats::Diagnosis;
 
 /// Searches until chains agree, limits are reached or `watch`, which is told in every iteration how far it has come, returns false.
 ///
@@ -44,7 +44,7 @@ pub fn search(
     let mut run = Run::new(target, evidences, settings)?;
     let ended = run.go(evidences, watch)?;
     let Run { known, traces, fresh, .. } = run;
-    conclude(target, settings, known, &traces, fresh.share(), ended)
+    conclude(target, settings, known, &traces, Ending { unmet: fresh.share(), ended })
 }
 
 /// Where a chain is.
@@ -181,18 +181,15 @@ impl<'a> Run<'a> {
             if done == next_look {
                 self.fresh.mark(iteration as u64);
                 next_look = (done + batch).max(done * 5 / 4);
-                let (_, found) = self.diagnose();
+                let (features, found) = diagnose(&self.traces, self.target.workers);
                 diagnosis = Some(found);
-                if found.rhat <= self.settings.max_rhat && found.effective >= self.settings.min_effective {
+                let error = error_of_visits(&features).min(self.fresh.share());
+                if self.settings.content(&found, error) {
                     return Ok(Ended::Converged);
                 }
             }
         }
         Ok(Ended::Iterations)
-    }
-
-    fn diagnose(&self) -> (Vec<FeatureTrace>, Diagnosis) {
-        diagnose(&self.traces, self.target.workers)
     }
 
     /// Every chain thinks of a neighbour and looks up whether it is known.
