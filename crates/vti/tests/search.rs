@@ -69,11 +69,7 @@ fn one_model_has_the_evidence_that_enumeration_gives_it() {
                 let found = closed.log_evidences(&words, &Workers::new(2).unwrap());
                 for (number, (found, expected)) in found.iter().zip(&all).enumerate() {
                     let off = (found - expected).abs() / (1.0 + 1e-3 * expected.abs());
-                    // With few rows the enumeration's own grid of scales is good to eight digits.
-                    assert!(
-                        off < if rows < 20 { 1e-8 } else { 1e-9 },
-                        "{settings:?}, {rows} rows, model {number}: {found} for {expected}"
-                    );
+                    assert!(off < 1e-9, "{settings:?}, {rows} rows, model {number}: {found} for {expected}");
                 }
             }
         }

@@ -86,7 +86,7 @@ impl Searched {
     /// [`models`](Self::models) and of all [`draws`](Self::draws), chain by chain: what q lacks, were `below` 0. Words are models
     /// here: where several mean one, q of the model is wanted.
     pub fn missing(&self, log_q_models: &[f64], log_q_draws: &[Vec<f64>], below: f64) -> Estimate {
-        let lacks = |log_q: f64| !(log_q >= below.ln());
+        let lacks = |log_q: f64| log_q.is_nan() || log_q < below.ln();
         if self.estimator == Estimator::Evidences {
             return self.missing_by_evidences(&log_q_models.iter().map(|&log_q| lacks(log_q)).collect::<Vec<_>>());
         }

@@ -172,7 +172,7 @@ impl Known {
 /// What is no number, or infinite, is no evidence for a model.
 fn usable(evidence: Estimate) -> Estimate {
     let Estimate { value, se } = evidence;
-    if !(value < f64::INFINITY) {
+    if value.is_nan() || value == f64::INFINITY {
         return Estimate { value: f64::NEG_INFINITY, se: 0.0 };
     }
     Estimate { value, se: if se.is_finite() { se } else { 0.0 } }

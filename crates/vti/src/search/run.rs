@@ -237,7 +237,7 @@ impl<'a> Run<'a> {
             let beta = self.ladder.betas[number % rungs];
             let gain = chain.next.log_target(beta) - chain.state.log_target(beta) + chain.log_ratio;
             // From one impossible model to another, which is not a number, chains walk on.
-            if chain.fate != Fate::Refused && !(chain.chance.ln() >= gain) {
+            if chain.fate != Fate::Refused && (gain.is_nan() || chain.chance.ln() < gain) {
                 std::mem::swap(&mut chain.state, &mut chain.next);
                 chain.moved = true;
             }
@@ -272,10 +272,10 @@ impl<'a> Run<'a> {
     /// During the warm-up: which positions are undecided?
     fn adapt(&mut self, iteration: usize) {
         let arities = self.target.space.arities();
-        if iteration % COUNTED == 0 {
+        if iteration.is_multiple_of(COUNTED) {
             self.chains.iter().for_each(|chain| self.moves.count(arities, &chain.state.word));
         }
-        if (iteration + 1) % self.settings.warmup.div_ceil(ADAPTATIONS) == 0 {
+        if (iteration + 1).is_multiple_of(self.settings.warmup.div_ceil(ADAPTATIONS)) {
             self.moves.adapt(arities);
         }
         self.fresh.mark(iteration as u64);
