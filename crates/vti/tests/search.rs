@@ -13,15 +13,13 @@ use vti::space::{Dags, Model, ModelSpace, Subsets};
 use vti::stats::{Estimate, log_sum_exp};
 use vti::workers::Workers;
 
-/// A table with so many covariates, the first two correlated at 0.999, and the first, third, fifth … relevant.
+/// A table with so many covariates, the first two correlated at 0.999; the first, third, fifth … are relevant.
 fn table(rows: usize, covariates: usize, relevant: usize, mean: f64, seed: u64) -> RegressionData {
     let mut stream = Stream::new(seed, Purpose::Other(7), 0, 0);
     let mut columns: Vec<Vec<f64>> = (0..covariates).map(|_| (0..rows).map(|_| stream.normal()).collect()).collect();
     columns[1] = columns[0].iter().map(|x| 0.999 * x + (1.0f64 - 0.999 * 0.999).sqrt() * stream.normal()).collect();
-    let wanted = |column: usize| {
-        column % 2 == 0 && column / 2 < relevant
-            || column % 2 == 1 && relevant > covariates / 2 && column / 2 < relevant - covariates / 2
-    };
+    // Every other covariate first, then those between.
+    let wanted = |column: usize| column / 2 + if column & 1 == 0 { 0 } else { covariates.div_ceil(2) } < relevant;
     let response = (0..rows)
         .map(|row| {
             mean + (0..covariates).filter(|&c| wanted(c)).map(|c| 0.4 * columns[c][row]).sum::<f64>() + stream.normal()
