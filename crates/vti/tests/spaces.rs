@@ -427,3 +427,39 @@ fn a_million_words_are_numbered_quickly() {
     // It takes some tens of milliseconds; a busy machine gets time to spare.
     assert!(start.elapsed().as_secs_f64() < 5.0, "{:?}", start.elapsed());
 }
+
+/// How probable each move is, from many tries; the log ratio of a move and its reverse is what a space says it is.
+#[test]
+fn a_proposal_knows_how_probable_its_reverse_is() {
+    let tries = 40_000u64;
+    for (name, space) in spaces() {
+        let catalogue = Catalogue::new(&space, 10_000).unwrap();
+        if catalogue.len() > 40 || space.arities().is_empty() {
+            continue;
+        }
+        let words: Vec<Model> = (0..catalogue.len()).map(|index| catalogue.model(index).unwrap()).collect();
+        let mut moves = std::collections::HashMap::new();
+        for (from, word) in words.iter().enumerate() {
+            let mut stream = Stream::new(1, Purpose::Other(0), 0, from as u64);
+            for _ in 0..tries {
+                let mut next = word.to_vec();
+                let log_ratio = space.propose(&mut next, &mut stream);
+                assert!(next.iter().zip(space.arities()).all(|(symbol, arity)| symbol < arity), "{name}");
+                let Some(to) = catalogue.index(&next) else { continue };
+                let entry = moves.entry((from, to)).or_insert((0u64, log_ratio));
+                entry.0 += 1;
+                assert_eq!(entry.1, log_ratio, "{name}: one move, two ratios");
+            }
+        }
+        for (&(from, to), &(count, log_ratio)) in &moves {
+            let &(back, log_back) = moves.get(&(to, from)).unwrap_or_else(|| panic!("{name}: no way back"));
+            assert!((log_ratio + log_back).abs() < 1e-12, "{name}");
+            // Five standard errors of the log of a ratio of counts.
+            let error = 5.0 * (1.0 / count as f64 + 1.0 / back as f64).sqrt();
+            assert!(
+                ((back as f64 / count as f64).ln() - log_ratio).abs() < error,
+                "{name}: {count} {back} {log_ratio}"
+            );
+        }
+    }
+}

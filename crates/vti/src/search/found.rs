@@ -10,15 +10,11 @@
 //! Evidences with errors shift both alike: with wₘ the shares and ε the errors, a probability Σ wₘ f(m) moves by
 //! Σ wₘ (f(m) − p) εₘ, whose variance is added (delta method).
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::known::{Entry, Key, Known};
 use super::settings::Ended;
-use super::trace::{FeatureTrace, Trace, diagnose, mark_features};
-use super::{SearchError, SearchSettings, Target};
-use crate::stats::{Diagnosis, Estimate, effective_sample_size, log_sum_exp, share_error, standard_error};
+use super::trace::FeatureTrace;
+use crate::stats::{Diagnosis, Estimate, effective_sample_size, share_error, standard_error};
 
 /// How probabilities were estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,21 +86,9 @@ impl Searched {
     /// [`models`](Self::models) and of all [`draws`](Self::draws), chain by chain: what q lacks, were `below` 0. Words are models
     /// here: where several mean one, q of the model is wanted.
     pub fn missing(&self, log_q_models: &[f64], log_q_draws: &[Vec<f64>], below: f64) -> Estimate {
-        let lacks = |log_q: f64| !(log_q >= below.ln());
+        let lacks = |log_q: f64| log_q.is_nan() || log_q < below.ln();
         if self.estimator == Estimator::Evidences {
-            let lacking = || self.models.iter().zip(log_q_models).filter(|(_, log_q)| lacks(**log_q));
-            let value = lacking().map(|(model, _)| model.by_evidences).sum::<f64>();
-            let noise: f64 = self
-                .models
-                .iter()
-                .zip(log_q_models)
-                .map(|(model, &log_q)| {
-                    let off = f64::from(u8::from(lacks(log_q))) - value;
-                    (model.by_evidences * off * model.log_evidence.se).powi(2)
-                })
-                .sum();
-            let rest = (1.0 - self.models.iter().map(|model| model.by_evidences).sum::<f64>()).max(0.0) + self.unmet;
-            return Estimate { value, se: (noise + rest * rest).sqrt() };
+            return self.missing_by_evidences(&log_q_models.iter().map(|&log_q| lacks(log_q)).collect::<Vec<_>>());
         }
         let chains: Vec<Vec<f64>> = log_q_draws
             .iter()
@@ -117,165 +101,17 @@ impl Searched {
         let se = standard_error(&chains).unwrap_or(0.0).max(share_error(value, effective));
         Estimate { value, se }
     }
-}
 
-/// Words of one model together.
-struct Known1 {
-    key: Key,
-    weight: f64,
-    visits: f64,
-    evidence: Estimate,
-}
-
-/// Draws conclusions.
-pub(super) fn conclude(
-    target: &Target<'_>,
-    settings: &SearchSettings,
-    known: Known,
-    traces: &[Trace],
-    unmet: f64,
-    ended: Ended,
-) -> Result<Searched, SearchError> {
-    let complete = traces.iter().map(|trace| trace.draws.len()).min().unwrap_or(0);
-    if complete < 4 {
-        return Err(SearchError::TooShort);
-    }
-    let (by_visits, diagnosis) = diagnose(traces, target.workers);
-    let weights: Vec<f64> = known.entries.values().map(Entry::log_weight).collect();
-    if log_sum_exp(&weights) == f64::NEG_INFINITY {
-        return Err(SearchError::NoModel);
-    }
-    let Known { packing, entries, asked, .. } = known;
-    let members = gather(target, &packing, entries);
-    let log_total = members.log_total;
-    let width = target.space.arities().len();
-    let mut word = vec![0; width];
-    let shares = Shares::new(target, &members.models, |key, to| packing.unpack(key, to), by_visits.len());
-    let (by_evidences, noise) = (shares.values, shares.noise);
-    let worst = |se: &mut dyn Iterator<Item = f64>| se.fold(0.0, f64::max);
-    let beyond = |share: f64| unmet * share.max(1.0 - share);
-    let error_of_evidences = worst(&mut by_evidences.iter().map(|&share| beyond(share)));
-    let error_of_visits = worst(&mut by_visits.iter().map(|trace| trace.se));
-    let estimator = if error_of_evidences <= error_of_visits { Estimator::Evidences } else { Estimator::Visits };
-    let choose = |by_evidences: Estimate, by_visits: Estimate| match estimator {
-        Estimator::Evidences => by_evidences,
-        Estimator::Visits => by_visits,
-    };
-    let features = by_visits.iter().zip(by_evidences.iter().zip(&noise)).map(|(&trace, (&share, &noise))| {
-        let by_evidences = Estimate { value: share, se: noise.hypot(beyond(share)) };
-        let visited = Estimate { value: trace.share, se: trace.se.hypot(noise) };
-        FoundFeature { probability: choose(by_evidences, visited), by_evidences, by_visits: trace }
-    });
-    let features = features.collect();
-    let iterations: usize = traces[0].draws.len() * traces[0].length;
-    let visits = (iterations * traces.len()) as f64;
-    let known = members.models.len();
-    let leading = members.models.into_iter().take(settings.leading).map(|model| {
-        packing.unpack(&model.key, &mut word);
-        let by_visits = model.visits / visits;
-        // A model's own error moves its share by w (1 − w) ε.
-        let noise = model.weight * (1.0 - model.weight) * model.evidence.se;
-        let by_evidences = Estimate { value: model.weight, se: noise.hypot(unmet * model.weight) };
-        let visited = share_error(by_visits, diagnosis.effective).hypot(noise);
-        FoundModel {
-            word: word.clone(),
-            log_evidence: model.evidence,
-            probability: choose(by_evidences, Estimate { value: by_visits, se: visited }),
-            by_evidences: model.weight,
-            by_visits,
-        }
-    });
-    let mut models: Vec<FoundModel> = leading.collect();
-    models.sort_by(|a, b| b.probability.value.total_cmp(&a.probability.value));
-    let converged = diagnosis.rhat <= settings.max_rhat && diagnosis.effective >= settings.min_effective;
-    let draws = traces.iter().map(|trace| trace.words(&packing, width)).collect();
-    Ok(Searched {
-        features,
-        models,
-        estimator,
-        diagnosis,
-        log_total,
-        unmet,
-        converged,
-        ended,
-        asked,
-        known,
-        iterations,
-        draws,
-    })
-}
-
-/// All models that are known, the heaviest first.
-struct Members {
-    models: Vec<Known1>,
-    log_total: Estimate,
-}
-
-/// Joins words of one model and weighs models.
-fn gather(target: &Target<'_>, packing: &super::known::Packing, entries: HashMap<Key, Entry>) -> Members {
-    let most = entries.values().map(Entry::log_weight).fold(f64::NEG_INFINITY, f64::max);
-    let width = target.space.arities().len();
-    // In an order that does not depend on the map's.
-    let mut entries: Vec<(Key, Entry)> = entries.into_iter().collect();
-    entries.sort_unstable_by(|a, b| b.1.log_weight().total_cmp(&a.1.log_weight()).then_with(|| a.0.cmp(&b.0)));
-    let (mut word, mut own) = (vec![0; width], packing.empty());
-    let mut places: HashMap<Key, usize> = HashMap::new();
-    let mut models: Vec<Known1> = Vec::new();
-    for (key, entry) in entries {
-        packing.unpack(&key, &mut word);
-        target.space.canonical(&mut word);
-        packing.pack(&word, &mut own);
-        let (weight, visits) = ((entry.log_weight() - most).exp(), entry.visits as f64);
-        let next = models.len();
-        let place = *places.entry(own.clone()).or_insert(next);
-        if place == next {
-            models.push(Known1 { key: own.clone(), weight, visits, evidence: entry.evidence });
-        } else {
-            models[place].weight += weight;
-            models[place].visits += visits;
-        }
-    }
-    models.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    let total: f64 = models.iter().rev().map(|model| model.weight).sum();
-    models.iter_mut().for_each(|model| model.weight /= total);
-    let noise = models.iter().map(|model| (model.weight * model.evidence.se).powi(2)).sum::<f64>().sqrt();
-    Members { models, log_total: Estimate { value: most + total.ln(), se: noise } }
-}
-
-/// Probabilities of features by evidences, and what errors of evidences do to them.
-struct Shares {
-    values: Vec<f64>,
-    noise: Vec<f64>,
-}
-
-impl Shares {
-    fn new(target: &Target<'_>, models: &[Known1], unpack: impl Fn(&[u64], &mut [u16]), features: usize) -> Self {
-        /// Models that together hold less than this do not matter.
-        const NEGLIGIBLE: f64 = 1e-12;
-        let mut word = vec![0; target.space.arities().len()];
-        let (mut room, mut own) = (Vec::new(), Vec::new());
-        let mut values = vec![0.0; features];
-        // Σ w² se² over all models, and over those with each feature.
-        let (mut all, mut with) = (0.0, vec![0.0; features]);
-        let mut left = 1.0;
-        for model in models {
-            if left < NEGLIGIBLE {
-                break;
-            }
-            left -= model.weight;
-            unpack(&model.key, &mut word);
-            mark_features(target.space, &word, &mut room, &mut own);
-            let squared = (model.weight * model.evidence.se).powi(2);
-            all += squared;
-            for &feature in &own {
-                values[feature as usize] += model.weight;
-                with[feature as usize] += squared;
-            }
-        }
-        let noise = values
-            .iter()
-            .zip(&with)
-            .map(|(p, with): (&f64, &f64)| ((1.0 - p).powi(2) * with + p * p * (all - with).max(0.0)).sqrt());
-        Self { noise: noise.collect(), values }
+    /// The probability of the models for which `lacks` holds, by evidences.
+    fn missing_by_evidences(&self, lacks: &[bool]) -> Estimate {
+        let models = || self.models.iter().zip(lacks);
+        let value: f64 = models().filter(|(_, lacks)| **lacks).map(|(model, _)| model.by_evidences).sum();
+        let noise = |(model, &lacks): (&FoundModel, &bool)| {
+            (model.by_evidences * (f64::from(u8::from(lacks)) - value) * model.log_evidence.se).powi(2)
+        };
+        let listed: f64 = self.models.iter().map(|model| model.by_evidences).sum();
+        // Models that are not listed may all be such, or none.
+        let rest = (1.0 - listed).max(0.0) + self.unmet;
+        Estimate { value, se: (models().map(noise).sum::<f64>() + rest * rest).sqrt() }
     }
 }

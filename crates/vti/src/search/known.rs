@@ -13,6 +13,8 @@ pub(super) struct Packing {
     /// Bits of each symbol.
     bits: Vec<u32>,
     limbs: usize,
+    /// Whether every symbol is a bit.
+    binary: bool,
 }
 
 impl Packing {
@@ -27,7 +29,7 @@ impl Packing {
             }
             used += bits;
         }
-        Self { bits, limbs }
+        Self { binary: bits.iter().all(|&bits| bits == 1), bits, limbs }
     }
 
     pub(super) fn empty(&self) -> Key {
@@ -48,6 +50,12 @@ impl Packing {
     }
 
     pub(super) fn pack(&self, word: &[u16], key: &mut [u64]) {
+        if self.binary {
+            for (limb, bits) in key.iter_mut().zip(word.chunks(u64::BITS as usize)) {
+                *limb = bits.iter().zip(0..).fold(0, |limb, (&bit, shift)| limb | u64::from(bit) << shift);
+            }
+            return;
+        }
         key.fill(0);
         self.for_each(|position, limb, shift, _| key[limb] |= u64::from(word[position]) << shift);
     }
@@ -100,6 +108,7 @@ impl Known {
         born: u64,
     ) -> Result<(), SearchError> {
         let (mut asked, mut batch) = (HashMap::new(), Vec::new());
+        let mut canonical = Vec::new();
         // Words of one model share its evidence, but each has a prior of its own.
         let mut waiting: Vec<(Key, &[u16], Key)> = Vec::new();
         for &word in words {
@@ -108,11 +117,14 @@ impl Known {
             if self.entries.contains_key(&key) {
                 continue;
             }
-            let mut canonical = word.to_vec();
+            canonical.clear();
+            canonical.extend_from_slice(word);
             target.space.canonical(&mut canonical);
-            let mut model = self.packing.empty();
-            self.packing.pack(&canonical, &mut model);
-            if let Some(entry) = self.entries.get(&model) {
+            let mut model = key.clone();
+            if canonical != word {
+                self.packing.pack(&canonical, &mut model);
+            }
+            if let Some(entry) = self.entries.get(&model).filter(|_| model != key) {
                 let entry = Entry { log_prior: (target.log_prior)(word), born, visits: 0, ..*entry };
                 self.entries.insert(key, entry);
                 continue;
@@ -160,7 +172,7 @@ impl Known {
 /// What is no number, or infinite, is no evidence for a model.
 fn usable(evidence: Estimate) -> Estimate {
     let Estimate { value, se } = evidence;
-    if !(value < f64::INFINITY) {
+    if value.is_nan() || value == f64::INFINITY {
         return Estimate { value: f64::NEG_INFINITY, se: 0.0 };
     }
     Estimate { value, se: if se.is_finite() { se } else { 0.0 } }

@@ -4,6 +4,7 @@
 //! errors that are carried on. Chains propose neighbours that the space declares; several temperatures let them cross between
 //! groups of models, and they start far apart: [`search`]. What they found, and how sure it is: [`Searched`].
 
+mod conclude;
 mod found;
 mod known;
 mod moves;

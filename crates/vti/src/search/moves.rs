@@ -11,6 +11,8 @@ pub(super) struct Moves {
     counted: f64,
     /// Cumulative weights of positions; empty before anything was learned.
     cumulative: Vec<f64>,
+    /// Whether every symbol is a bit.
+    bits: bool,
 }
 
 /// Share of moves at undecided positions, half of them exchanges.
@@ -21,7 +23,7 @@ const FLOOR: f64 = 0.1;
 impl Moves {
     pub(super) fn new(arities: &[u16]) -> Self {
         let counts = vec![0.0; arities.iter().map(|&arity| usize::from(arity)).sum()];
-        Self { counts, counted: 0.0, cumulative: Vec::new() }
+        Self { counts, counted: 0.0, cumulative: Vec::new(), bits: arities.iter().all(|&arity| arity == 2) }
     }
 
     /// Counts the symbols of a state.
@@ -64,6 +66,9 @@ impl Moves {
         if self.cumulative.is_empty() || kind >= ADAPTED {
             return space.propose(word, stream);
         }
+        if self.bits {
+            return self.move_bits(word, kind / ADAPTED, stream);
+        }
         let (arities, first) = (space.arities(), self.position(stream));
         if kind < 0.5 * ADAPTED {
             change(arities[first], &mut word[first], stream);
@@ -76,9 +81,67 @@ impl Moves {
         0.0
     }
 
+    /// Sets a bit, clears one, or one for another: those to set are chosen by weight, those to clear all alike.
+    fn move_bits(&self, word: &mut [u16], kind: f64, stream: &mut Stream) -> f64 {
+        /// With less weight than this among bits that are not set, as a share, no such move is tried from there nor back to there.
+        const LEAST: f64 = 0.02;
+        let set: Vec<usize> = (0..word.len()).filter(|&place| word[place] != 0).collect();
+        let (count, total) = (set.len() as f64, self.total());
+        let unset = total - set.iter().map(|&place| self.weight(place)).sum::<f64>();
+        let enough = |unset: f64| unset > LEAST * total;
+        let any = |stream: &mut Stream| set[stream.below(set.len() as u64) as usize];
+        if kind < 0.25 {
+            if !enough(unset) {
+                return 0.0;
+            }
+            let into = self.unset(word, stream);
+            word[into] = 1;
+            unset.ln() - self.weight(into).ln() - (count + 1.0).ln()
+        } else if kind < 0.5 {
+            if set.is_empty() {
+                return 0.0;
+            }
+            let out = any(stream);
+            let unset = unset + self.weight(out);
+            if !enough(unset) {
+                return 0.0;
+            }
+            word[out] = 0;
+            self.weight(out).ln() - unset.ln() + count.ln()
+        } else {
+            if set.is_empty() || !enough(unset) {
+                return 0.0;
+            }
+            let (out, into) = (any(stream), self.unset(word, stream));
+            let back = unset - self.weight(into) + self.weight(out);
+            if !enough(back) {
+                return 0.0;
+            }
+            word.swap(out, into);
+            (self.weight(out) / back).ln() - (self.weight(into) / unset).ln()
+        }
+    }
+
+    /// A bit that is not set, by weight; there is some weight among them.
+    fn unset(&self, word: &[u16], stream: &mut Stream) -> usize {
+        loop {
+            let place = self.position(stream);
+            if word[place] == 0 {
+                return place;
+            }
+        }
+    }
+
+    fn total(&self) -> f64 {
+        self.cumulative.last().copied().unwrap_or(0.0)
+    }
+
+    fn weight(&self, place: usize) -> f64 {
+        self.cumulative[place] - if place == 0 { 0.0 } else { self.cumulative[place - 1] }
+    }
+
     fn position(&self, stream: &mut Stream) -> usize {
-        let total = self.cumulative.last().copied().unwrap_or(0.0);
-        let at = stream.uniform() * total;
+        let at = stream.uniform() * self.total();
         self.cumulative.partition_point(|&sum| sum <= at).min(self.cumulative.len() - 1)
     }
 }

@@ -1,14 +1,14 @@
 //! Parallel-tempered chains over models.
 
-use super::found::{Searched, conclude};
+use super::conclude::{Ending, conclude};
+use super::found::Searched;
 use super::known::{Entry, Key, Known};
 use super::moves::{Ladder, Moves};
 use super::settings::Ended;
 use super::starts::starts;
-use super::trace::{FeatureTrace, Trace, diagnose};
+use super::trace::{Trace, diagnose, error_of_visits};
 use super::{ModelEvidences, SearchError, SearchProgress, SearchSettings, Target};
 use crate::random::{Purpose, Stream};
-use crate::stats::Diagnosis;
 
 /// Searches until chains agree, limits are reached or `watch`, which is told in every iteration how far it has come, returns false.
 ///
@@ -44,7 +44,7 @@ pub fn search(
     let mut run = Run::new(target, evidences, settings)?;
     let ended = run.go(evidences, watch)?;
     let Run { known, traces, fresh, .. } = run;
-    conclude(target, settings, known, &traces, fresh.share(), ended)
+    conclude(target, settings, known, &traces, Ending { unmet: fresh.share(), ended })
 }
 
 /// Where a chain is.
@@ -93,12 +93,17 @@ struct Fresh {
 impl Fresh {
     /// The share between the last two marks; where there was only one, since then.
     fn share(&self) -> f64 {
-        self.last.unwrap_or(if self.since == 0 { 1.0 } else { self.unknown as f64 / self.since as f64 })
+        self.last.unwrap_or_else(|| self.now())
+    }
+
+    /// Where nothing was new, something may have been missed all the same.
+    fn now(&self) -> f64 {
+        if self.since == 0 { 1.0 } else { self.unknown.max(1) as f64 / self.since as f64 }
     }
 
     fn mark(&mut self, iteration: u64) {
         if self.since > 0 {
-            self.last = Some(self.unknown as f64 / self.since as f64);
+            self.last = Some(self.now());
         }
         (self.mark, self.since, self.unknown) = (iteration, 0, 0);
     }
@@ -176,18 +181,15 @@ impl<'a> Run<'a> {
             if done == next_look {
                 self.fresh.mark(iteration as u64);
                 next_look = (done + batch).max(done * 5 / 4);
-                let (_, found) = self.diagnose();
+                let (features, found) = diagnose(&self.traces, self.target.workers);
                 diagnosis = Some(found);
-                if found.rhat <= self.settings.max_rhat && found.effective >= self.settings.min_effective {
+                let error = error_of_visits(&features).min(self.fresh.share());
+                if self.settings.content(&found, error) {
                     return Ok(Ended::Converged);
                 }
             }
         }
         Ok(Ended::Iterations)
-    }
-
-    fn diagnose(&self) -> (Vec<FeatureTrace>, Diagnosis) {
-        diagnose(&self.traces, self.target.workers)
     }
 
     /// Every chain thinks of a neighbour and looks up whether it is known.
@@ -221,9 +223,6 @@ impl<'a> Run<'a> {
         let Self { target, known, chains, .. } = self;
         let unknown = chains.iter().filter(|chain| chain.fate == Fate::Unknown);
         let words: Vec<&[u16]> = unknown.map(|chain| chain.next.word.as_slice()).collect();
-        if words.is_empty() {
-            return Ok(());
-        }
         known.learn(target, evidences, &words, iteration as u64)?;
         for chain in chains.iter_mut().filter(|chain| chain.fate == Fate::Unknown) {
             chain.next.entry = known.entries[&chain.next.key];
@@ -238,7 +237,7 @@ impl<'a> Run<'a> {
             let beta = self.ladder.betas[number % rungs];
             let gain = chain.next.log_target(beta) - chain.state.log_target(beta) + chain.log_ratio;
             // From one impossible model to another, which is not a number, chains walk on.
-            if chain.fate != Fate::Refused && !(chain.chance.ln() >= gain) {
+            if chain.fate != Fate::Refused && (gain.is_nan() || chain.chance.ln() < gain) {
                 std::mem::swap(&mut chain.state, &mut chain.next);
                 chain.moved = true;
             }
@@ -272,11 +271,11 @@ impl<'a> Run<'a> {
 
     /// During the warm-up: which positions are undecided?
     fn adapt(&mut self, iteration: usize) {
-        let (arities, rungs) = (self.target.space.arities(), self.settings.temperatures);
-        if iteration % COUNTED == 0 {
-            self.chains.iter().step_by(rungs).for_each(|chain| self.moves.count(arities, &chain.state.word));
+        let arities = self.target.space.arities();
+        if iteration.is_multiple_of(COUNTED) {
+            self.chains.iter().for_each(|chain| self.moves.count(arities, &chain.state.word));
         }
-        if (iteration + 1) % self.settings.warmup.div_ceil(ADAPTATIONS) == 0 {
+        if (iteration + 1).is_multiple_of(self.settings.warmup.div_ceil(ADAPTATIONS)) {
             self.moves.adapt(arities);
         }
         self.fresh.mark(iteration as u64);

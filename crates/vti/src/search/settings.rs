@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::optimise::SettingError;
 use crate::problem::DensityError;
 use crate::space::SpaceError;
+use crate::stats::Diagnosis;
 
 /// Settings of a search over models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct SearchSettings {
     pub max_rhat: f64,
     /// The effective sample size of every feature must reach this.
     pub min_effective: f64,
+    /// The standard error of every feature's probability must not exceed this, by visits or by evidences; errors of evidences
+    /// themselves, which more iterations do not lessen, are not counted.
+    pub max_error: f64,
     /// Steps of a greedy climb, at most.
     pub climb: usize,
     /// Models whose evidences are remembered, at most; the less probable half is forgotten when there are more.
@@ -48,6 +52,7 @@ impl Default for SearchSettings {
             batch: 2_000,
             max_rhat: 1.01,
             min_effective: 400.0,
+            max_error: 0.01,
             climb: 50,
             remembered: 1 << 18,
             leading: 10_000,
@@ -68,7 +73,15 @@ impl SearchSettings {
         at_least("remembered", self.remembered, 1024, "at least 1024")?;
         at_least("leading", self.leading, 1, "at least 1")?;
         SettingError::check("max_rhat", self.max_rhat, self.max_rhat >= 1.0, "at least 1")?;
+        SettingError::check("max_error", self.max_error, self.max_error > 0.0, "positive")?;
         SettingError::check("min_effective", self.min_effective, self.min_effective >= 0.0, "at least 0")
+    }
+}
+
+impl SearchSettings {
+    /// Whether chains agree, and well enough to say how probable everything is.
+    pub(super) fn content(&self, diagnosis: &Diagnosis, error: f64) -> bool {
+        diagnosis.rhat <= self.max_rhat && diagnosis.effective >= self.min_effective && error <= self.max_error
     }
 }
 
@@ -80,7 +93,7 @@ pub struct SearchProgress {
     /// Evidences asked for so far.
     pub asked: usize,
     /// The largest R̂ at the last look, and the smallest effective sample size.
-    pub diagnosis: Option<crate::stats::Diagnosis>,
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// Why a search ended.

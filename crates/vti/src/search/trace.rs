@@ -136,6 +136,11 @@ pub(super) fn diagnose(traces: &[Trace], workers: &Workers) -> (Vec<FeatureTrace
     (found, worst)
 }
 
+/// The largest standard error of a feature's share.
+pub(super) fn error_of_visits(features: &[FeatureTrace]) -> f64 {
+    features.iter().map(|feature| feature.se).fold(0.0, f64::max)
+}
+
 /// A feature, from its means in blocks of so many iterations.
 fn look(chains: &[&[f64]], length: usize, draws: f64) -> FeatureTrace {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;

@@ -167,10 +167,10 @@ pub trait ModelSpace: Send + Sync {
     /// ```
     /// use vti::random::{Purpose, Stream};
     /// use vti::space::{ModelSpace, Subsets};
-    /// // From nothing there is only taking one in; the way back competes with swaps.
+    /// // From nothing, one of three is taken in; the way back is one of four kinds of move.
     /// let mut word = [0, 0, 0];
     /// let log_ratio = Subsets::new(3)?.propose(&mut word, &mut Stream::new(1, Purpose::Search, 0, 0));
-    /// assert_eq!((word.iter().sum::<u16>(), log_ratio), (1, 0.5f64.ln()));
+    /// assert_eq!((word.iter().sum::<u16>(), log_ratio), (1, 0.25f64.ln() - (1.0f64 / 3.0).ln()));
     /// # Ok::<(), vti::space::SpaceError>(())
     /// ```
     fn propose(&self, word: &mut [u16], stream: &mut Stream) -> f64 {

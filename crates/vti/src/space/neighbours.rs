@@ -34,33 +34,38 @@ pub(crate) fn change(arity: u16, symbol: &mut u16, stream: &mut Stream) {
     }
 }
 
-/// Takes a thing in or out, or one in for another, of a subset whose size may be from `low` to `high`.
+/// Takes a thing in, or one out, or one in for another, of a subset whose size may be from `low` to `high`.
 ///
-/// A swap is as probable as its reverse. Of no thing and of all things there is none, so one more or one fewer is then twice as
-/// probable as the way back.
-pub(super) fn flip_or_swap(low: usize, high: usize, word: &mut [u16], stream: &mut Stream) -> f64 {
+/// As often in as out: of few things among many, one that is in is then tried as often as all others together.
+pub(super) fn add_drop_or_swap(low: usize, high: usize, word: &mut [u16], stream: &mut Stream) -> f64 {
     let things = word.len();
     if things == 0 {
         return 0.0;
     }
-    let size = word.iter().filter(|&&bit| bit != 0).count();
-    let swaps = |size: usize| match size {
-        _ if size == 0 || size == things => 0.0,
-        _ if low == high => 1.0,
-        _ => 0.5,
+    // How probable it is to take one in, and to take one out, of a subset of this size.
+    let chances = |size: usize| match size {
+        0 => (1.0, 0.0),
+        _ if size == things => (0.0, 1.0),
+        _ if low == high => (0.0, 0.0),
+        _ => (0.25, 0.25),
     };
-    if stream.uniform() < swaps(size) {
-        let inside = position(size, stream);
-        let outside = position(things - size, stream);
-        let nth = |word: &[u16], inside: bool, nth: usize| {
-            word.iter().enumerate().filter(|(_, bit)| (**bit != 0) == inside).nth(nth).map_or(0, |(place, _)| place)
-        };
-        let (out, into) = (nth(word, true, inside), nth(word, false, outside));
-        word.swap(out, into);
-        return 0.0;
+    let size = word.iter().filter(|&&bit| bit != 0).count();
+    let ((add, drop), kind) = (chances(size), stream.uniform());
+    let (inside, outside) = (size as f64, (things - size) as f64);
+    if kind < add {
+        word[nth(word, false, position(things - size, stream))] = 1;
+        (chances(size + 1).1 / (inside + 1.0)).ln() - (add / outside).ln()
+    } else if kind < add + drop {
+        word[nth(word, true, position(size, stream))] = 0;
+        (chances(size - 1).0 / (outside + 1.0)).ln() - (drop / inside).ln()
+    } else {
+        let (out, into) = (position(size, stream), position(things - size, stream));
+        word.swap(nth(word, true, out), nth(word, false, into));
+        0.0
     }
-    let place = position(things, stream);
-    let after = if word[place] == 0 { size + 1 } else { size - 1 };
-    word[place] = u16::from(word[place] == 0);
-    ((1.0 - swaps(after)) / (1.0 - swaps(size))).ln()
+}
+
+/// The place of the n-th bit that is set, or not.
+fn nth(word: &[u16], set: bool, n: usize) -> usize {
+    word.iter().enumerate().filter(|(_, bit)| (**bit != 0) == set).nth(n).map_or(0, |(place, _)| place)
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::error::{at_most, check_names, default_names};
-use super::neighbours::flip_or_swap;
+use super::neighbours::add_drop_or_swap;
 use super::{MAX_DIM, MAX_SYMBOLS, ModelSpace, SpaceError};
 use crate::random::Stream;
 
@@ -143,7 +143,7 @@ impl ModelSpace for Subsets {
 
     /// One thing in or out, or one in for another.
     fn propose(&self, word: &mut [u16], stream: &mut Stream) -> f64 {
-        flip_or_swap(self.low, self.high, word, stream)
+        add_drop_or_swap(self.low, self.high, word, stream)
     }
 
     fn is_constrained(&self) -> bool {

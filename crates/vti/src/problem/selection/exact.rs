@@ -173,9 +173,9 @@ impl ScaleGrid {
         let below = (NEGLIGIBLE / n).sqrt();
         let low = (mode(whole.fit().residual) - 2.0 * below).max(center - FARTHEST * sd);
         let high = (mode(squares) + below + NEGLIGIBLE / n).min(center + FARTHEST * sd).max(low + below);
-        // The prior can only sharpen this.
+        // The prior can only sharpen this. With few rows the function is not quite a normal one, hence half.
         let narrowest = (2.0 * n + sd.powi(-2)).sqrt().recip();
-        let points = ((high - low) / (0.7 * narrowest)).ceil() as usize + 1;
+        let points = ((high - low) / (0.5 * narrowest)).ceil() as usize + 1;
         Self { low, step: (high - low) / (points - 1) as f64, points }
     }
 

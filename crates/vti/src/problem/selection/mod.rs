@@ -19,7 +19,7 @@ pub mod simulate;
 mod starts;
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +110,7 @@ pub struct Selection {
     /// What Gaussian errors need of the response; the others need all of it.
     products: Option<Products>,
     /// What preconditioners are made of.
-    quadratic: Option<Quadratic>,
+    quadratic: OnceLock<Option<Quadratic>>,
 }
 
 /// Standard deviation of the proper prior of the log scale: within a factor of 7 with probability 0.95.
@@ -169,7 +169,7 @@ impl Selection {
             log_scale: sd.max(f64::MIN_POSITIVE).ln(),
             determinants: RwLock::new(HashMap::new()),
             products: None,
-            quadratic: None,
+            quadratic: OnceLock::new(),
             settings: *settings,
             design,
             space,
@@ -180,7 +180,6 @@ impl Selection {
         }
         let gaussian = matches!(settings.likelihood, Likelihood::Gaussian { .. });
         selection.products = gaussian.then(|| Products::new(&selection));
-        selection.quadratic = Quadratic::new(&selection);
         Ok(selection)
     }
 
@@ -392,7 +391,7 @@ impl Problem for Selection {
     fn preconditioner(&self, model: &[u16]) -> Option<Preconditioner> {
         let mut columns = Vec::new();
         self.design.model_columns(model, &mut columns);
-        self.quadratic.as_ref()?.preconditioner(self, &columns)
+        self.quadratic.get_or_init(|| Quadratic::new(self)).as_ref()?.preconditioner(self, &columns)
     }
 
     fn parameter_names(&self) -> Vec<String> {
