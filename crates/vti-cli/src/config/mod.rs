@@ -53,12 +53,12 @@ pub(crate) struct MachineConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Method {
-    /// Exactly where that is cheap, and learned elsewhere
+    // Exactly where that is cheap, and learned elsewhere.
     #[default]
     Auto,
-    /// By sums over all models, without training: a Gaussian response with up to 20 optional terms
+    // By sums over all models, without training.
     Exact,
-    /// Learned by variational transdimensional inference, and compared with the exact answer where that is cheap
+    // Learned, and compared with the exact answer where that is cheap.
     Vti,
 }
 

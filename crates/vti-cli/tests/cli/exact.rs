@@ -17,7 +17,12 @@ fn an_exact_run_is_what_enumeration_says_and_leaves_every_file() {
     let outcome = scratch.fine(&PROSTATE);
     assert!(outcome.talk.contains("the answer is exact, and nothing is trained"), "{}", outcome.talk);
     let header = outcome.data.lines().next().unwrap();
-    assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["inclusion", "probability", "exact"], "{}", outcome.data);
+    assert_eq!(
+        header.split_whitespace().collect::<Vec<_>>(),
+        ["inclusion", "probability", "exact"],
+        "{}",
+        outcome.data
+    );
     assert!(outcome.data.ends_with("independent ones from the posterior\n"), "{}", outcome.data);
     assert!(!outcome.data.contains('±') && !outcome.data.contains("NaN"), "{}", outcome.data);
     for file in ["config.toml", "posterior.parquet", "models.csv", "summary.json", "report.html"] {
@@ -62,7 +67,8 @@ fn every_command_works_with_an_exact_run_or_says_why_not() {
     let run = ["select", &data, "--response", "y", "--out", "run", "--quiet"];
     scratch.fine(&run);
     let summary = scratch.json("run/summary.json");
-    let (page, draws) = (scratch.read("run/report.html"), std::fs::read(scratch.path("run/posterior.parquet")).unwrap());
+    let (page, draws) =
+        (scratch.read("run/report.html"), std::fs::read(scratch.path("run/posterior.parquet")).unwrap());
     scratch.fine(&["report", "run"]);
     assert_eq!(scratch.read("run/report.html"), page);
     assert_eq!(scratch.fine(&["watch", "run"]).data.trim_end(), summary["verdict"]["text"].as_str().unwrap());
@@ -74,7 +80,10 @@ fn every_command_works_with_an_exact_run_or_says_why_not() {
     scratch.fine(&[&run[..], &["--resume"]].concat());
     assert_eq!(steady(scratch.json("run/summary.json")), steady(summary.clone()));
     scratch.refused(&[&run[..], &["--resume", "--method", "vti"]].concat(), &["another method"]);
-    assert_eq!(scratch.fine(&["predict", "run", &data]).data.lines().count(), 1 + number(&summary["data"]["rows"]) as usize);
+    assert_eq!(
+        scratch.fine(&["predict", "run", &data]).data.lines().count(),
+        1 + number(&summary["data"]["rows"]) as usize
+    );
     // The same settings give the same again, and a learned run can be compared.
     let again = scratch.fine(&["fit", "run/config.toml", "--out", "again", "--json", "--quiet"]).data;
     assert_eq!(steady(serde_json::from_str(&again).unwrap()), steady(summary.clone()));
@@ -129,7 +138,8 @@ fn methods_that_cannot_be_are_refused_and_options_without_effect_are_named() {
     let robust = [&hald[..], &["--force", "--method", "exact", "--likelihood", "robust"]].concat();
     scratch.refused(&robust, &["--method exact: evidences are known in closed form for Gaussian", "--method vti"]);
     let names: Vec<String> = (0..21).map(|term| format!("x{term}")).collect();
-    let row = |i: u32| (0..22).map(|term| (f64::from(i * (term + 3)) * 0.7).sin().to_string()).collect::<Vec<_>>().join(",");
+    let row =
+        |i: u32| (0..22).map(|term| (f64::from(i * (term + 3)) * 0.7).sin().to_string()).collect::<Vec<_>>().join(",");
     let rows: String = (0..40).map(|i| row(i) + "\n").collect();
     scratch.write("wide.csv", format!("{},y\n{rows}", names.join(",")));
     scratch.refused(&["select", "wide.csv", "--response", "y", "--method", "exact"], &["2^21 models are too many"]);

@@ -339,7 +339,8 @@ fn options_win_over_set_and_configurations_are_heard() {
 #[test]
 fn a_time_limit_alone_decides_how_many_steps_there_are() {
     let scratch = Scratch::new();
-    let small = ["--method", "vti", "--set", "train.batch=4", "--set", "check.draws=400", "--set", "check.refine=never"];
+    let small =
+        ["--method", "vti", "--set", "train.batch=4", "--set", "check.draws=400", "--set", "check.refine=never"];
     let arguments = [&["select", "builtin:hald", "--response", "y", "--time-limit", "1s", "--out", "run"][..], &small];
     let outcome = scratch.fine(&arguments.concat());
     assert!(outcome.talk.contains("as many steps as fit into 1 s of 4 draws"), "{}", outcome.talk);
