@@ -198,9 +198,12 @@ impl Config {
     pub(crate) fn check_limits(&self) -> Result<(), ConfigError> {
         let replicates = self.machine.replicates;
         let replicates = SettingError::check("replicates", replicates as f64, replicates >= 1, "at least 1");
-        for (section, found) in
-            [("train", replicates), ("check", self.check.check()), ("check.chains", self.chains.chains.check())]
-        {
+        for (section, found) in [
+            ("train", replicates),
+            ("train", self.train.check()),
+            ("check", self.check.check()),
+            ("check.chains", self.chains.chains.check()),
+        ] {
             found.map_err(|error| ConfigError::Limit { section, error })?;
         }
         Ok(())
