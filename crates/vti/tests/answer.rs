@@ -53,7 +53,7 @@ fn a_selection_is_answered_in_the_units_of_its_data() {
     for (name, term) in answer.found.inclusion() {
         assert!((term.corrected - term.exact.unwrap()).abs() < 5.0 * term.se + 0.02, "{name}: {term:?}");
     }
-    assert!(answer.exact.unwrap().total_variation.corrected < 0.05);
+    assert!(answer.exact.unwrap().total_variation.unwrap().corrected < 0.05);
     // A predictor of measured columns: heat rises by 1.5 or so for each per cent of the first compound.
     let slope = answer.found.coefficients().iter().find(|(name, _)| name == "x1").unwrap().1;
     assert!(slope.mean.corrected > 1.0 && slope.mean.corrected < 2.0, "{slope:?}");

@@ -28,7 +28,9 @@ pub(crate) struct RunArgs {
     /// Go on where an interrupted run stopped; the answer is that of a run that was never interrupted
     #[arg(long)]
     pub(crate) resume: bool,
-    /// How the answer is found [default: auto; demo: vti]. Options about training have no effect where it is exact
+    /// How the answer is found. exact: by sums over all models, without training, so that options about training have no
+    /// effect; for a Gaussian response with up to 20 optional terms. vti: learned. auto: exact where that is possible
+    /// [default: auto; of the demo: vti]
     #[arg(long, value_enum)]
     pub(crate) method: Option<Method>,
     /// Seed of all randomness

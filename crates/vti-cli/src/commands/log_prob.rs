@@ -47,7 +47,7 @@ impl Job for Densities<'_> {
         let known = if session.config.is_exact() {
             Known::Exact(exact::posterior(&session, device.workers())?)
         } else {
-            Known::Learned(session.posterior(dir, &device)?)
+            Known::Learned(Box::new(session.posterior(dir, &device)?))
         };
         let source = Source::read(&args.points)?;
         let (raw, words) = (source.parse()?, source.texts("word")?);
@@ -110,7 +110,7 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
 
 /// What densities are asked of.
 enum Known<'a, D: Device> {
-    Learned(Posterior<D>),
+    Learned(Box<Posterior<D>>),
     Exact(ExactPosterior<'a>),
 }
 

@@ -53,12 +53,12 @@ pub(crate) struct MachineConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Method {
-    /// Exactly where that is cheap, and learned elsewhere
+    // Exactly where that is cheap, and learned elsewhere.
     #[default]
     Auto,
-    /// By sums over all models, without training: a Gaussian response with up to 20 optional terms
+    // By sums over all models, without training.
     Exact,
-    /// Learned by variational transdimensional inference, and compared with the exact answer where that is cheap
+    // Learned, and compared with the exact answer where that is cheap.
     Vti,
 }
 
@@ -198,9 +198,12 @@ impl Config {
     pub(crate) fn check_limits(&self) -> Result<(), ConfigError> {
         let replicates = self.machine.replicates;
         let replicates = SettingError::check("replicates", replicates as f64, replicates >= 1, "at least 1");
-        for (section, found) in
-            [("train", replicates), ("check", self.check.check()), ("check.chains", self.chains.chains.check())]
-        {
+        for (section, found) in [
+            ("train", replicates),
+            ("train", self.train.check()),
+            ("check", self.check.check()),
+            ("check.chains", self.chains.chains.check()),
+        ] {
             found.map_err(|error| ConfigError::Limit { section, error })?;
         }
         Ok(())

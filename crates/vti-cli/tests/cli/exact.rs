@@ -132,8 +132,8 @@ fn exact_answers_are_the_same_bits_on_any_number_of_threads() {
 fn methods_that_cannot_be_are_refused_and_options_without_effect_are_named() {
     let scratch = Scratch::new();
     let hald = ["select", "builtin:hald", "--response", "y", "--out", "run"];
-    let outcome = scratch.fine(&[&hald[..], &["--steps", "7", "--set", "flow.kind=affine"]].concat());
-    let told = "--steps, --set flow.kind=affine: no effect without training; --method vti trains";
+    let outcome = scratch.fine(&[&hald[..], &["--steps", "7", "--set", "flow.context=lookup"]].concat());
+    let told = "--steps, --set flow.context=lookup: no effect without training; --method vti trains";
     assert!(outcome.talk.contains(told), "{}", outcome.talk);
     let robust = [&hald[..], &["--force", "--method", "exact", "--likelihood", "robust"]].concat();
     scratch.refused(&robust, &["--method exact: evidences are known in closed form for Gaussian", "--method vti"]);
@@ -160,7 +160,8 @@ fn farthest(summary: &Value, version: &str) -> f64 {
 fn the_verdict_on_what_was_learned_heeds_the_exact_answer() {
     let scratch = Scratch::new();
     let sparse = ["--model-prior", "bernoulli:0.01", "--steps", "1"];
-    let poor = ["--set", "flow.kind=diagonal", "--set", "flow.preconditioner=unit", "--steps", "3"];
+    let poor = "--set flow.kind=diagonal --set flow.hidden=[4] --set flow.preconditioner=unit --steps 3";
+    let poor: Vec<&str> = poor.split(' ').collect();
     for (data, response, more) in
         [("builtin:prostate", "lpsa", &[][..]), ("builtin:prostate", "lpsa", &sparse), ("builtin:hald", "y", &poor)]
     {

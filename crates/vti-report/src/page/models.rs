@@ -127,7 +127,7 @@ fn rows(answer: &Answer, models: &[ModelAnswer], labels: &[String], versions: Ve
         cells.extend(number_cells(&model.probability, versions));
         if evidence {
             let (value, se) = model.log_evidence.map_or((f64::NAN, f64::NAN), |evidence| (evidence.value, evidence.se));
-            let shown = if versions.learned { number::with_error(value, se) } else { format!("{value:.3}") };
+            let shown = if versions.learned { number::with_error(value, se) } else { number::tick(value, 0.001) };
             cells.push(Cell::number(shown, value));
         }
         if khat {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node};
 use vti::answer::{
-    Answer, Class, Edges, ExactComparison, Found, GraphStatistics, Graphs, Metric, ModelAnswer, NamedEdge, Ordered,
-    Quantity, SampledModel, Samples, Trivial, Truth,
+    Answer, Bound, Class, Distances, Edges, ExactComparison, Found, GraphStatistics, Graphs, Metric, ModelAnswer,
+    NamedEdge, Ordered, Quantity, SampledModel, Samples, Trivial, Truth,
 };
 use vti::graph::metrics::Better;
 
@@ -100,7 +100,8 @@ fn shown(graphs: Graphs) -> Shown {
         models: vec![label("smoke→tar, tar→cancer"), label("smoke→tar"), label("no edges")],
         found: Found::Dag(Box::new(graphs)),
         correction: vti::answer::Method::Annealed,
-        exact: Some(ExactComparison::default()),
+        elbo: Some(Bound::default()),
+        exact: Some(ExactComparison { log_evidence: 0.0, total_variation: Some(Distances::default()) }),
         ..Answer::default()
     };
     Shown { answer, samples, ..Shown::default() }
