@@ -277,29 +277,22 @@ fn active_share(options: &Options, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Words of 54 bits: each unit once, a full pass per symbol, and the peer's full passes.
+/// Words of 54 bits: each unit once, and the peer's full passes.
 fn words(options: &Options, peer: &mut Option<Peer>, report: &mut Report) -> Result<()> {
     let mut words = Words::new(options.threads)?;
     if let Some(peer) = peer {
         peer.prepare("made-sample")?;
     }
-    let (mut fast, mut slow, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..if options.quick { 3 } else { 9 } {
         for _ in 0..5 {
-            fast.push(words.incremental()?);
+            ours.push(words.draw()?);
         }
-        slow.push(words.by_full_passes()?);
         if let Some(peer) = peer {
             theirs.extend(peer.step("made-sample", 1)?);
             pause();
         }
     }
-    let (fast, slow) = (milliseconds(fast), milliseconds(slow));
-    let what = words::WHAT;
-    report.push(Line::against("words", &format!("{what}; peer: our full passes"), fast, Some(slow), ""))?;
-    if !theirs.is_empty() {
-        let theirs = Some(milliseconds(theirs));
-        report.push(Line::against("words", &format!("{what}; peer: PyTorch"), fast, theirs, ""))?;
-    }
-    Ok(())
+    let theirs = (!theirs.is_empty()).then(|| milliseconds(theirs));
+    report.push(Line::against("words", &format!("{}; peer: PyTorch", words::WHAT), milliseconds(ours), theirs, ""))
 }

@@ -1,13 +1,11 @@
 //! Benchmarks: our time as a ratio to a peer's, or to the machine's limit, measured in one run.
 
-mod estimators;
 mod flow;
 mod models;
 mod peak;
 mod peer;
 mod quality;
 mod report;
-mod scored;
 mod sem;
 mod timing;
 mod words;
@@ -32,8 +30,6 @@ enum Command {
     Models(Options),
     /// Likelihoods of non-linear structural equations against PyTorch on the same cores
     Sem(Options),
-    /// Gradient variances and losses behind the default estimators, inputs and optimisers
-    Estimators(Options),
     /// How good answers are with default settings, and what they cost
     Quality(Options),
 }
@@ -73,7 +69,6 @@ fn main() -> Result<()> {
         Command::Flow(options) => flow::run(&options),
         Command::Models(options) => models::run(&options),
         Command::Sem(options) => sem::run(&options),
-        Command::Estimators(options) => estimators::run(&options),
         Command::Quality(options) => quality::run(&options),
     }
 }

@@ -10,10 +10,10 @@ use crate::process::{cargo, python, run as must};
 /// Which benchmark, and how.
 #[derive(Args)]
 pub(crate) struct BenchArgs {
-    /// Which one: flow (steps of flows against PyTorch), models (cost of the distributions over models), estimators
-    /// (gradient variances behind the defaults), sem (the likelihood of non-linear graphs against PyTorch), quality
-    /// (answers of default settings against exact ones, graphs also against DAGMA and DiBS)
-    #[arg(value_parser = ["flow", "models", "estimators", "sem", "quality"])]
+    /// Which one: flow (steps of flows against PyTorch), models (cost of the distributions over models), sem (the
+    /// likelihood of non-linear graphs against PyTorch), quality (answers of default settings against exact ones, graphs also
+    /// against DAGMA and DiBS)
+    #[arg(value_parser = ["flow", "models", "sem", "quality"])]
     name: String,
     /// Only our side, without installing the peer
     #[arg(long)]
