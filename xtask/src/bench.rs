@@ -11,8 +11,7 @@ use crate::process::{cargo, python, run as must};
 #[derive(Args)]
 pub(crate) struct BenchArgs {
     /// Which one: flow (steps of flows against PyTorch), models (cost of the distributions over models), sem (the
-    /// likelihood of non-linear graphs against PyTorch), quality (answers of default settings against exact ones, graphs also
-    /// against DAGMA and DiBS)
+    /// likelihood of non-linear graphs against PyTorch), quality (answers of default settings against exact ones)
     #[arg(value_parser = ["flow", "models", "sem", "quality"])]
     name: String,
     /// Only our side, without installing the peer
@@ -53,10 +52,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
 /// Python with the packages of a benchmark's peers, installed on first use (a gigabyte or two: PyTorch). None where ours is
 /// measured against ours.
 fn peer_python(name: &str) -> Result<Option<PathBuf>> {
-    let environment = match name {
-        "flow" | "sem" => python("peer", "bench/peer/requirements.txt"),
-        "quality" => python("graphs", "bench/peer/graphs-requirements.txt"),
-        _ => return Ok(None),
-    };
-    environment.map(Some).context("the peer needs python3 with venv")
+    if !["flow", "sem"].contains(&name) {
+        return Ok(None);
+    }
+    python("peer", "bench/peer/requirements.txt").map(Some).context("the peer needs python3 with venv")
 }
