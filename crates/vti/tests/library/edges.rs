@@ -1,7 +1,5 @@
 //! Settings, errors and the edges of what a flow accepts.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use vti::device::{Cpu, Device, ShortSlice};
 use vti::flow::{
     AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowError, FlowSettings, FlowShape, GlobalSettings,

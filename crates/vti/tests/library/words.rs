@@ -1,7 +1,5 @@
 //! Drawing words of symbols unit by unit gives what a full pass gives.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use vti::device::{Cpu, Device, ShortSlice};
 use vti::models::{DigitInput, WordError, WordNet, WordNetSettings, WordPasses};
 use vti::random::{Purpose, Stream};

@@ -1,8 +1,6 @@
 //! Variable selection: densities against finite differences, evidences against closed forms and published figures.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
-#[path = "tables/hald.rs"]
+#[path = "../tables/hald.rs"]
 mod hald;
 
 use std::sync::Arc;
