@@ -198,7 +198,7 @@ impl Flow {
     }
 
     /// Gradients of a function of θ and log-determinants after [`Flow::forward`], whose derivatives
-    /// [`Workspace::write_gradients`] set: with respect to φ (written to `gradient`), z and features (read from `work`).
+    /// [`Workspace::write_gradients`] set: with respect to φ (written to `gradient`) and z (read from `work`).
     /// Uses up what the forward pass left: each backward pass needs one of its own.
     pub fn backward<D: Device>(
         &self,
