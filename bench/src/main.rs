@@ -1,8 +1,7 @@
-//! Benchmarks: our time as a ratio to a peer's, or to the machine's limit, measured in one run.
+//! Benchmarks: our time as a ratio to a peer's, measured in one run.
 
 mod flow;
 mod models;
-mod peak;
 mod peer;
 mod quality;
 mod report;

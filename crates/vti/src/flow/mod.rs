@@ -140,12 +140,6 @@ impl Flow {
         self.layout.tensors()
     }
 
-    /// Multiply-adds of the conditioners in either direction for a row with `dim` active coordinates. A backward pass does
-    /// twice as many.
-    pub fn multiply_adds(&self, dim: u32) -> f64 {
-        self.layers.iter().map(|layer| layer.multiply_adds(dim)).sum()
-    }
-
     /// Random initial φ. Last layers of conditioners are 0, so the flow starts as the identity.
     pub fn initial_parameters<T: Real>(&self, seed: u64) -> Vec<T> {
         self.layout.initial(seed, 0)
