@@ -48,12 +48,15 @@ struct Options {
     /// Only the cases whose name starts with this
     #[arg(long)]
     only: Option<String>,
-    /// Python with the peer's packages; without it only our side runs
+    /// Python with the peer's packages; `cargo xtask bench` installs them
     #[arg(long)]
     peer_python: Option<PathBuf>,
-    /// Also write the table and the JSON lines to DIR/DATE-NAME.md and .jsonl
-    #[arg(long, value_name = "DIR")]
-    save: Option<PathBuf>,
+    /// Only our side, without installing the peer
+    #[arg(long, conflicts_with = "peer_python")]
+    no_peer: bool,
+    /// Also write the table and the JSON lines to bench/results/DATE-NAME.md and .jsonl
+    #[arg(long)]
+    save: bool,
 }
 
 impl Options {

@@ -1,9 +1,10 @@
 //! What a benchmark prints and saves.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 
 use crate::Options;
@@ -67,11 +68,12 @@ impl Report {
         Ok(())
     }
 
-    /// Writes `DIR/DATE-NAME.md` and `.jsonl`, where they are wanted.
+    /// Writes `bench/results/DATE-NAME.md` and `.jsonl`, where they are wanted.
     pub(crate) fn save(&self, options: &Options) -> Result<()> {
-        let Some(dir) = &options.save else { return Ok(()) };
-        std::fs::create_dir_all(dir).with_context(|| format!("could not create {}", dir.display()))?;
-        let stem = dir.join(format!("{}-{}", today(), self.name));
+        if !options.save {
+            return Ok(());
+        }
+        let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join("results").join(format!("{}-{}", today(), self.name));
         let mut text = format!("# {}, {}\n\n", self.name, today());
         for note in &self.notes {
             writeln!(text, "{note}")?;
