@@ -9,6 +9,8 @@ mod constraints;
 mod device;
 mod edges;
 mod estimate;
+#[path = "../tables/hald.rs"]
+mod hald;
 mod psis;
 mod pytorch;
 mod selection;
