@@ -7,7 +7,6 @@ use vti::optimise::{Optimiser, OptimiserSettings};
 use vti::random::{Purpose, Stream};
 
 use crate::Options;
-use crate::peak;
 use crate::peer::{Peer, pause};
 use crate::report::{Line, Report};
 use crate::timing::{fastest, milliseconds, seconds};
@@ -164,11 +163,6 @@ impl Running {
         }
         Ok(times)
     }
-
-    /// Multiply-adds of all products of a step: forward, to inputs, to weights.
-    fn multiply_adds(&self) -> f64 {
-        3.0 * self.batch.dims().iter().map(|&dim| self.flow.multiply_adds(dim)).sum::<f64>()
-    }
 }
 
 /// Runs everything, interleaving ours and the peer's.
@@ -177,18 +171,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(python) => Some(Peer::start(python, "flow.py", options.threads)?),
         None => None,
     };
-    let limit = peak::gflops(options.threads, if options.quick { 0.3 } else { 1.0 });
-    let mut notes = vec![
-        format!(
-            "{ROWS} rows, f32, {} threads; medians of interleaved rounds; ratio = ours ÷ peer or achieved ÷ limit.",
-            options.threads
-        ),
-        format!("Machine's peak: {limit:.1} GFLOP/s (independent multiply-adds in registers)."),
-    ];
+    let mut notes = vec![format!(
+        "{ROWS} rows, f32, {} threads; medians of interleaved rounds; ratio = ours ÷ peer.",
+        options.threads
+    )];
     notes.extend(peer.as_ref().map(|peer| format!("Peer: PyTorch {}.", peer.version)));
     let mut report = Report::new("flow", options, notes);
     for case in cases().into_iter().filter(|case| options.wants(case.name)) {
-        steps(&case, options, &mut peer, limit, &mut report)?;
+        steps(&case, options, &mut peer, &mut report)?;
     }
     if options.wants("d") {
         density(options, &mut report)?;
@@ -202,8 +192,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     report.save(options)
 }
 
-/// Whole steps, and how near the products come to the machine's peak.
-fn steps(case: &Case, options: &Options, peer: &mut Option<Peer>, limit: f64, report: &mut Report) -> Result<()> {
+/// Whole steps.
+fn steps(case: &Case, options: &Options, peer: &mut Option<Peer>, report: &mut Report) -> Result<()> {
     let Case { name, what, settings, shape, active, target, rounds: (steps, rounds) } = case;
     let rounds = if options.quick { 3 } else { *rounds };
     let mut running = Running::new(settings, *shape, *active, options.threads)?;
@@ -224,9 +214,7 @@ fn steps(case: &Case, options: &Options, peer: &mut Option<Peer>, limit: f64, re
     let fastest = Some((fastest(&ours), (!theirs.is_empty()).then(|| fastest(&theirs))));
     let ours = milliseconds(ours);
     let theirs = (!theirs.is_empty()).then(|| milliseconds(theirs));
-    report.push(Line { fastest, ..Line::against(name, what, ours, theirs, target) })?;
-    let achieved = 2.0 * running.multiply_adds() / (ours * 1e-3) / 1e9;
-    report.push(Line::of_limit(name, "products of the whole step", achieved, limit, "GFLOP/s"))
+    report.push(Line { fastest, ..Line::against(name, what, ours, theirs, target) })
 }
 
 /// The density direction of case c against its sampling direction.
@@ -277,29 +265,22 @@ fn active_share(options: &Options, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Words of 54 bits: each unit once, a full pass per symbol, and the peer's full passes.
+/// Words of 54 bits: each unit once, and the peer's full passes.
 fn words(options: &Options, peer: &mut Option<Peer>, report: &mut Report) -> Result<()> {
     let mut words = Words::new(options.threads)?;
     if let Some(peer) = peer {
         peer.prepare("made-sample")?;
     }
-    let (mut fast, mut slow, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..if options.quick { 3 } else { 9 } {
         for _ in 0..5 {
-            fast.push(words.incremental()?);
+            ours.push(words.draw()?);
         }
-        slow.push(words.by_full_passes()?);
         if let Some(peer) = peer {
             theirs.extend(peer.step("made-sample", 1)?);
             pause();
         }
     }
-    let (fast, slow) = (milliseconds(fast), milliseconds(slow));
-    let what = words::WHAT;
-    report.push(Line::against("words", &format!("{what}; peer: our full passes"), fast, Some(slow), ""))?;
-    if !theirs.is_empty() {
-        let theirs = Some(milliseconds(theirs));
-        report.push(Line::against("words", &format!("{what}; peer: PyTorch"), fast, theirs, ""))?;
-    }
-    Ok(())
+    let theirs = (!theirs.is_empty()).then(|| milliseconds(theirs));
+    report.push(Line::against("words", &format!("{}; peer: PyTorch", words::WHAT), milliseconds(ours), theirs, ""))
 }

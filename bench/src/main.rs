@@ -1,13 +1,10 @@
-//! Benchmarks: our time as a ratio to a peer's, or to the machine's limit, measured in one run.
+//! Benchmarks: our time as a ratio to a peer's, measured in one run.
 
-mod estimators;
 mod flow;
 mod models;
-mod peak;
 mod peer;
 mod quality;
 mod report;
-mod scored;
 mod search;
 mod sem;
 mod timing;
@@ -33,8 +30,6 @@ enum Command {
     Models(Options),
     /// Likelihoods of non-linear structural equations against PyTorch on the same cores
     Sem(Options),
-    /// Gradient variances and losses behind the default estimators, inputs and optimisers
-    Estimators(Options),
     /// How good answers are with default settings, and what they cost
     Quality(Options),
     /// How long chains over models take to agree where evidences are in closed form
@@ -56,12 +51,15 @@ struct Options {
     /// Only the cases whose name starts with this
     #[arg(long)]
     only: Option<String>,
-    /// Python with the peer's packages; without it only our side runs
+    /// Python with the peer's packages; `cargo xtask bench` installs them
     #[arg(long)]
     peer_python: Option<PathBuf>,
-    /// Also write the table and the JSON lines to DIR/DATE-NAME.md and .jsonl
-    #[arg(long, value_name = "DIR")]
-    save: Option<PathBuf>,
+    /// Only our side, without installing the peer
+    #[arg(long, conflicts_with = "peer_python")]
+    no_peer: bool,
+    /// Also write the table and the JSON lines to bench/results/DATE-NAME.md and .jsonl
+    #[arg(long)]
+    save: bool,
 }
 
 impl Options {
@@ -76,7 +74,6 @@ fn main() -> Result<()> {
         Command::Flow(options) => flow::run(&options),
         Command::Models(options) => models::run(&options),
         Command::Sem(options) => sem::run(&options),
-        Command::Estimators(options) => estimators::run(&options),
         Command::Quality(options) => quality::run(&options),
         Command::Search(options) => search::run(&options),
     }

@@ -5,18 +5,17 @@ use std::sync::Arc;
 use anyhow::Result;
 use vti::device::Cpu;
 use vti::models::{
-    AutoregressiveSettings, CategoricalSettings, Covariance, Draw, ModelsSettings, SurrogateSettings, build,
+    AutoregressiveSettings, CategoricalSettings, Covariance, Draw, ModelDistribution, ModelsSettings, ScoredBatch,
+    SurrogateSettings, build,
 };
-use vti::problem::Problem;
+use vti::problem::{Problem, from_fn};
 use vti::random::{Purpose, Stream};
 use vti::space::Subsets;
 use vti::train::TrainSettings;
 
 use crate::Options;
 use crate::report::{Line, Report};
-use crate::scored::{Models, Scored, bare, information_limit};
 use crate::timing::{fastest, milliseconds, seconds};
-use crate::words::{self, Words};
 
 const ROWS: usize = 1024;
 
@@ -55,8 +54,12 @@ fn smooth(word: &[u16]) -> f64 {
 /// A distribution while it learns from made-up scores.
 struct Running<'a> {
     device: &'a Cpu<f32>,
-    models: Models,
-    rows: Scored,
+    models: Box<dyn ModelDistribution<Cpu<f32>>>,
+    words: Vec<u16>,
+    log_q: Vec<f64>,
+    /// Uniform.
+    log_prior: Vec<f64>,
+    /// Of the trainer's default settings, once it lets q(m) move.
     information_limit: f64,
     step: u64,
     /// Seconds of drawing, and of learning.
@@ -66,12 +69,14 @@ struct Running<'a> {
 impl<'a> Running<'a> {
     fn new(device: &'a Cpu<f32>, problem: &Arc<dyn Problem>, settings: &ModelsSettings) -> Result<Self> {
         let space = problem.space();
-        let chosen = build(device, problem, false, settings, ROWS, 1)?;
+        let TrainSettings { information, steps, .. } = TrainSettings::default();
         Ok(Self {
             device,
-            models: chosen.models,
-            rows: Scored::new(space, ROWS),
-            information_limit: information_limit(space, TrainSettings::default().steps),
+            models: build(device, problem, false, settings, ROWS, 1)?.models,
+            words: vec![0; ROWS * space.arities().len()],
+            log_q: vec![0.0; ROWS],
+            log_prior: vec![-space.log_count(); ROWS],
+            information_limit: information.limit(steps, steps, space.log_count(), false),
             step: 0,
             times: [Vec::new(), Vec::new()],
         })
@@ -79,15 +84,17 @@ impl<'a> Running<'a> {
 
     /// One step; making scores up is not counted.
     fn step(&mut self) -> Result<()> {
-        let Self { device, models, rows, step, information_limit, times } = self;
+        let Self { device, models, words, log_q, log_prior, information_limit, step, times } = self;
         let draw = Draw { seed: 1, purpose: Purpose::Models, step: *step };
-        times[0].push(seconds(|| rows.draw(device, models, draw))?);
-        rows.score(|row, word| {
-            let noise = Stream::new(1, Purpose::Reference, *step, row as u64).normal();
-            NOISE * noise - smooth(word)
-        });
+        times[0].push(seconds(|| Ok(models.sample(device, draw, words, log_q)?))?);
+        let score =
+            |(row, word): (u64, &[u16])| NOISE * Stream::new(1, Purpose::Reference, *step, row).normal() - smooth(word);
+        let log_h: Vec<f64> = (0..).zip(words.chunks_exact(words.len() / ROWS)).map(score).collect();
+        let (kept, information_limit) = (&[true; ROWS], *information_limit);
+        let batch =
+            ScoredBatch { words, log_q, log_prior, log_h: &log_h, kept, blocks: None, pace: 1.0, information_limit };
         times[1].push(seconds(|| {
-            models.update(device, &rows.batch(1.0, *information_limit))?;
+            models.update(device, &batch)?;
             Ok(())
         })?);
         *step += 1;
@@ -124,19 +131,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for kind in kinds().iter().filter(|kind| options.wants(kind.name)) {
         growth(kind, &device, options, &mut report)?;
     }
-    if options.wants("words") {
-        words(options, &mut report)?;
-    }
     report.save(options)
 }
 
 /// All sizes of a distribution, taking turns.
 fn growth(kind: &Kind, device: &Cpu<f32>, options: &Options, report: &mut Report) -> Result<()> {
     let (rounds, budget) = if options.quick { (3, 0.3) } else { (5, 2.0) };
-    let spaces = kind.bits.iter().map(|&bits| Ok(bare(Subsets::new(bits)?))).collect::<Result<Vec<_>>>()?;
     let mut running = Vec::new();
-    for space in &spaces {
-        let mut size = Running::new(device, space, &kind.settings)?;
+    for &bits in kind.bits {
+        // Densities nobody asks for.
+        let problem: Arc<dyn Problem> = Arc::new(from_fn(Subsets::new(bits)?, |_, _, _| 0.0));
+        let mut size = Running::new(device, &problem, &kind.settings)?;
         let steps = size.warm_up(budget / f64::from(rounds))?;
         running.push((size, steps));
     }
@@ -155,19 +160,4 @@ fn growth(kind: &Kind, device: &Cpu<f32>, options: &Options, report: &mut Report
         report.push(Line { fastest, ..Line::against(kind.name, &what, ours, peer, "") })?;
     }
     Ok(())
-}
-
-/// Drawing words: each unit of the network once against a full pass per symbol.
-fn words(options: &Options, report: &mut Report) -> Result<()> {
-    let mut words = Words::new(options.threads)?;
-    let (mut fast, mut slow) = (Vec::new(), Vec::new());
-    for _ in 0..if options.quick { 5 } else { 15 } {
-        for _ in 0..5 {
-            fast.push(words.incremental()?);
-        }
-        slow.push(words.by_full_passes()?);
-    }
-    let (fast, slow) = (milliseconds(fast), milliseconds(slow));
-    let what = format!("{}: {:.1} × as fast as our full passes", words::WHAT, slow / fast);
-    report.push(Line::against("words 54", &what, fast, Some(slow), ""))
 }

@@ -1,9 +1,10 @@
 //! What a benchmark prints and saves.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 
 use crate::Options;
@@ -16,13 +17,11 @@ pub(crate) struct Line {
     pub(crate) ours: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) peer: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) limit: Option<f64>,
     /// The fastest of ours and of the peer's, where several were timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fastest: Option<(f64, Option<f64>)>,
     pub(crate) unit: &'static str,
-    /// Ours ÷ peer, or achieved ÷ limit.
+    /// Ours ÷ peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ratio: Option<f64>,
     /// What the ratio should be, in words.
@@ -35,20 +34,13 @@ impl Line {
     pub(crate) fn against(case: &str, what: &str, ours: f64, peer: Option<f64>, target: &str) -> Self {
         let (case, what, target) = (case.to_owned(), what.to_owned(), target.to_owned());
         let ratio = peer.map(|peer| ours / peer);
-        Self { case, what, ours, peer, limit: None, fastest: None, unit: "ms", ratio, target }
+        Self { case, what, ours, peer, fastest: None, unit: "ms", ratio, target }
     }
 
     /// A figure of its own.
     pub(crate) fn figure(case: &str, what: &str, ours: f64, unit: &'static str, target: &str) -> Self {
         let (case, what, target) = (case.to_owned(), what.to_owned(), target.to_owned());
-        Self { case, what, ours, peer: None, limit: None, fastest: None, unit, ratio: None, target }
-    }
-
-    /// Achieved against a limit, larger is better.
-    pub(crate) fn of_limit(case: &str, what: &str, ours: f64, limit: f64, unit: &'static str) -> Self {
-        let (case, what) = (case.to_owned(), what.to_owned());
-        let ratio = Some(ours / limit);
-        Self { case, what, ours, peer: None, limit: Some(limit), fastest: None, unit, ratio, target: String::new() }
+        Self { case, what, ours, peer: None, fastest: None, unit, ratio: None, target }
     }
 }
 
@@ -76,11 +68,12 @@ impl Report {
         Ok(())
     }
 
-    /// Writes `DIR/DATE-NAME.md` and `.jsonl`, where they are wanted.
+    /// Writes `bench/results/DATE-NAME.md` and `.jsonl`, where they are wanted.
     pub(crate) fn save(&self, options: &Options) -> Result<()> {
-        let Some(dir) = &options.save else { return Ok(()) };
-        std::fs::create_dir_all(dir).with_context(|| format!("could not create {}", dir.display()))?;
-        let stem = dir.join(format!("{}-{}", today(), self.name));
+        if !options.save {
+            return Ok(());
+        }
+        let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join("results").join(format!("{}-{}", today(), self.name));
         let mut text = format!("# {}, {}\n\n", self.name, today());
         for note in &self.notes {
             writeln!(text, "{note}")?;
@@ -105,7 +98,7 @@ fn print_line(line: &str) {
 fn header() -> String {
     let cells = format!(
         "| {:<14} | {:<88} | {:>9} | {:>12} | {:>7} | {:<8} |",
-        "case", "what", "ours", "peer/limit", "ratio", "target"
+        "case", "what", "ours", "peer", "ratio", "target"
     );
     format!(
         "{cells}\n|{}|{}|{}:|{}:|{}:|{}|",
@@ -119,8 +112,8 @@ fn header() -> String {
 }
 
 fn row(line: &Line) -> String {
-    let Line { case, what, ours, peer, limit, fastest, unit, ratio, target } = line;
-    let other = peer.or(*limit).map_or(String::new(), number);
+    let Line { case, what, ours, peer, fastest, unit, ratio, target } = line;
+    let other = peer.map_or(String::new(), number);
     let ratio = ratio.map_or(String::new(), number);
     let fastest = fastest.map_or(String::new(), |(ours, peer)| {
         let peer = peer.map_or(String::new(), |peer| format!(", {peer:.3}"));

@@ -1,4 +1,4 @@
-//! Drawing 1,024 words of 54 bits: each unit of the network once, or a full pass per symbol.
+//! Drawing 1,024 words of 54 bits, each unit of the network once.
 
 use anyhow::Result;
 use vti::device::{Cpu, Device};
@@ -34,18 +34,12 @@ impl Words {
         Ok(Self { device, net, parameters, work })
     }
 
-    /// Seconds by evaluating each unit once: the mean of a few draws in a row, as a run of full passes finds its weights in
-    /// the caches too.
-    pub(crate) fn incremental(&mut self) -> Result<f64> {
+    /// Seconds of drawing all words: the mean of a few draws in a row, as the peer's full passes find its weights in the caches
+    /// too.
+    pub(crate) fn draw(&mut self) -> Result<f64> {
         const IN_A_ROW: u32 = 16;
         let Self { device, net, parameters, work } = self;
         let all = seconds(|| (0..IN_A_ROW).try_for_each(|_| Ok(net.sample(device, parameters, work, None)?)))?;
         Ok(all / f64::from(IN_A_ROW))
-    }
-
-    /// Seconds by a full pass for every symbol.
-    pub(crate) fn by_full_passes(&mut self) -> Result<f64> {
-        let Self { device, net, parameters, work } = self;
-        seconds(|| Ok(net.sample_by_full_passes(device, parameters, work, None)?))
     }
 }

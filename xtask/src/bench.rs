@@ -1,63 +1,27 @@
-//! `cargo xtask bench NAME`: the benchmarks, with their peers.
-
-use std::path::PathBuf;
+//! `cargo xtask bench NAME`: the benchmarks, which are the program `vti-bench`, with their peers.
 
 use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::process::{cargo, python, run as must};
 
-/// Which benchmark, and how.
+/// All that follows is for the benchmark.
 #[derive(Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct BenchArgs {
-    /// Which one: flow (steps of flows against PyTorch), models (cost of the distributions over models), estimators
-    /// (gradient variances behind the defaults), sem (the likelihood of non-linear graphs against PyTorch), quality
-    /// (answers of default settings against exact ones, graphs also against DAGMA and DiBS), search (chains over models with
-    /// evidences in closed form)
-    #[arg(value_parser = ["flow", "models", "estimators", "sem", "quality", "search"])]
-    name: String,
-    /// Only our side, without installing the peer
-    #[arg(long)]
-    no_peer: bool,
-    /// Save dated results under bench/results
-    #[arg(long)]
-    save: bool,
-    /// Fewer rounds
-    #[arg(long)]
-    quick: bool,
-    /// One JSON object per line instead of a table
-    #[arg(long)]
-    json: bool,
-    /// Only the cases whose name starts with this
-    #[arg(long)]
-    only: Option<String>,
-    /// Threads on both sides
-    #[arg(long)]
-    threads: Option<usize>,
+    /// flow, models, sem, quality or search, and its options
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
 }
 
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
-    let BenchArgs { name, no_peer, save, quick, json, only, threads } = args;
-    let mut command = cargo(&["run", "--release", "--quiet", "--package", "vti-bench", "--", name]);
-    if !no_peer && let Some(python) = peer_python(name)? {
+    let mut command = cargo(&["run", "--release", "--quiet", "--package", "vti-bench", "--"]);
+    command.args(&args.arguments);
+    let is_given = |words: &[&str]| args.arguments.iter().any(|argument| words.contains(&argument.as_str()));
+    // What two of them are compared with is installed on first use (a gigabyte or two: PyTorch).
+    if is_given(&["flow", "sem"]) && !is_given(&["--no-peer", "--help", "-h"]) {
+        let python = python("peer", "bench/peer/requirements.txt").context("the peer needs python3 with venv")?;
         command.arg("--peer-python").arg(python);
     }
-    if *save {
-        command.args(["--save", "bench/results"]);
-    }
-    command.args([(quick, "--quick"), (json, "--json")].into_iter().filter_map(|(on, flag)| on.then_some(flag)));
-    command.args(only.iter().flat_map(|only| ["--only", only]));
-    command.args(threads.iter().flat_map(|threads| ["--threads".into(), threads.to_string()]));
     must(&mut command)
-}
-
-/// Python with the packages of a benchmark's peers, installed on first use (a gigabyte or two: PyTorch). None where ours is
-/// measured against ours.
-fn peer_python(name: &str) -> Result<Option<PathBuf>> {
-    let environment = match name {
-        "flow" | "sem" => python("peer", "bench/peer/requirements.txt"),
-        "quality" => python("graphs", "bench/peer/graphs-requirements.txt"),
-        _ => return Ok(None),
-    };
-    environment.map(Some).context("the peer needs python3 with venv")
 }

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Result;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use vti::check::{Check, CheckSettings, check};
 use vti::device::{Cpu, Device};
@@ -20,6 +22,8 @@ use vti::rjmcmc::{Chains, Pseudo, RjmcmcSettings, rjmcmc};
 use vti::space::Model;
 use vti::train::{Fit, Silent, TrainSettings, Trainer};
 
+use crate::results::Results;
+use crate::session::Session;
 use crate::text::named;
 
 /// What inference assumes in all cases: α = 0.1, σ₁ = 1, σ₂ = 10.
@@ -45,32 +49,9 @@ impl Prior {
 
 named!(Prior);
 
-/// Where chains take the coefficients from that a jump brings in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum PseudoPrior {
-    /// The prior, as in the paper's appendix.
-    Prior,
-    /// What was seen of each coefficient during burn-in: where the prior would hardly ever propose one that is accepted.
-    Adapted,
-}
-
-/// Sizes of reference chains; see [`RjmcmcSettings`].
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct ReferenceSettings {
-    pub(super) chains: usize,
-    pub(super) sweeps: usize,
-    pub(super) burn_in: usize,
-    pub(super) thin: usize,
-    pub(super) flips: usize,
-    pub(super) swaps: usize,
-    pub(super) steps: usize,
-    pub(super) leading: usize,
-    pub(super) pseudo_prior: PseudoPrior,
-}
-
 /// A data set with a prior: what is to be inferred, and what made it.
 pub(super) struct Study {
+    prior: Prior,
     pub(super) selection: Arc<Selection>,
     /// The model of the covariates that made the data.
     pub(super) generating: Model,
@@ -93,29 +74,17 @@ impl Study {
         };
         let selection = Selection::new(&simulated.table, Standardise::Raw, &assumed)?;
         let generating: Vec<u16> = simulated.relevant.iter().map(|&relevant| u16::from(relevant)).collect();
-        Ok(Self { selection: Arc::new(selection), generating: generating.into(), seed })
+        Ok(Self { prior, selection: Arc::new(selection), generating: generating.into(), seed })
     }
 
-    /// Reversible jump chains.
-    pub(super) fn reference(&self, device: &Cpu<f32>, settings: &ReferenceSettings) -> Result<Chains> {
-        let ReferenceSettings { chains, sweeps, burn_in, thin, flips, swaps, steps, leading, pseudo_prior } = *settings;
-        let pseudo = match pseudo_prior {
-            PseudoPrior::Prior => Pseudo::of_selection(&self.selection),
-            PseudoPrior::Adapted => Pseudo::Adapted {},
+    /// Reversible jump chains. Coefficients that a jump brings in come from the prior, as in the paper's appendix; a wide one
+    /// would hardly ever propose one that is accepted, and is replaced by what was seen during burn-in.
+    pub(super) fn reference(&self, device: &Cpu<f32>, settings: &RjmcmcSettings) -> Result<Chains> {
+        let pseudo = match self.prior {
+            Prior::Focused => Pseudo::of_selection(&self.selection),
+            Prior::Wide => Pseudo::Adapted {},
         };
-        let settings = RjmcmcSettings {
-            seed: self.seed,
-            chains,
-            sweeps,
-            burn_in,
-            thin,
-            flips,
-            swaps,
-            steps,
-            leading,
-            pseudo,
-            ..RjmcmcSettings::default()
-        };
+        let settings = RjmcmcSettings { seed: self.seed, pseudo, ..settings.clone() };
         Ok(rjmcmc(&*self.selection, device.workers(), &settings, &mut |_| ControlFlow::Continue(()))?)
     }
 
@@ -137,6 +106,46 @@ impl Study {
         let problem: Arc<dyn Problem> = self.selection.clone();
         Ok(Trainer::new(problem, device.clone(), &family, &train)?.run(&mut Silent)?)
     }
+}
+
+/// Which fit of an experiment.
+pub(super) trait Case: Copy + PartialEq {
+    /// A finished one.
+    type Finished: Serialize + DeserializeOwned;
+
+    fn of(finished: &Self::Finished) -> Self;
+
+    /// What its data are called; cases of the same data share their chains.
+    fn data(self) -> String;
+
+    fn study(self, seed: u64) -> Result<Study>;
+}
+
+/// The cases that are not finished, those of the same data one after another. `fit` gives what was found, and says it.
+pub(super) fn fit_all<C: Case>(
+    session: &mut Session<'_>,
+    results: &mut Results<C::Finished>,
+    cases: &[C],
+    (seed, reference): (u64, &RjmcmcSettings),
+    fit: impl Fn(&Session<'_>, C, &Study, &Chains) -> Result<(C::Finished, String)>,
+) -> Result<()> {
+    for group in cases.chunk_by(|a, b| a.data() == b.data()) {
+        let is_left = |case: &&C| !results.has(|finished| C::of(finished) == **case);
+        let left: Vec<C> = group.iter().filter(is_left).copied().collect();
+        let Some(first) = left.first() else { continue };
+        let (clock, data, study) = (Instant::now(), first.data(), first.study(seed)?);
+        let chains = study.reference(&session.device, reference)?;
+        let (seconds, Chains { rhat, effective, .. }) = (clock.elapsed().as_secs_f64(), &chains);
+        session.say(&format!(
+            "{data}: reference chains {seconds:.1} s, R̂ {rhat:.3}, effective sample size {effective:.0}"
+        ));
+        for case in left {
+            let (finished, said) = fit(session, case, &study, &chains)?;
+            results.add(finished)?;
+            session.finished(&format!("{data}, {said}"));
+        }
+    }
+    Ok(())
 }
 
 /// A check of a fit, or nothing where no draw has weight.

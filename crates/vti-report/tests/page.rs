@@ -12,8 +12,8 @@ use vti::answer::{
 use vti::check::{Verdict, VerdictKind};
 use vti::stats::Estimate;
 use vti_report::plot::{
-    Area, Axis, Bar, Bars, BoxPlot, Boxes, Colour, Contours, Figure, Key, Layer, Line, Marker, Note, Panel, Points,
-    Rule, Sample, Sign, grouped, pairs,
+    Area, Axis, Bar, Bars, Colour, Contours, Figure, Key, Layer, Line, Marker, Note, Panel, Points, Rule, Sample, Sign,
+    grouped, pairs,
 };
 use vti_report::{Beside, Trace};
 
@@ -377,7 +377,6 @@ fn each_verdict_has_its_own_word() {
 fn layers(value: f64) -> Vec<Layer> {
     let points = vec![(0.1, 0.2), (value, 0.5), (0.5, value), (2.0, 3.0)];
     let bars = vec![Bar { at: 0.0, value: 2.0, error: Some((1.0, value)) }, Bar { at: 1.0, value, error: None }];
-    let boxes = vec![BoxPlot::of(1.0, &[1.0, 2.0, value, 4.0]).unwrap(), BoxPlot { at: value, ..BoxPlot::default() }];
     let name = "a <name> & more";
     let mut layers = vec![
         Layer::Diagonal,
@@ -386,11 +385,10 @@ fn layers(value: f64) -> Vec<Layer> {
         Rule { at: value, ..Rule::default() }.into(),
         Rule { at: value, upright: true, ..Rule::default() }.into(),
         Bars { bars: bars.clone(), ..Bars::default() }.into(),
-        Boxes { boxes, ..Boxes::default() }.into(),
         Contours { points: points.clone(), ..Contours::default() }.into(),
         Note { at: (0.5, 0.5), text: name.into(), ..Note::default() }.into(),
     ];
-    let markers = [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Diamond, Marker::Cross];
+    let markers = [Marker::Circle, Marker::Triangle, Marker::Square];
     for marker in markers {
         for outlined in [false, true] {
             let titles = vec![name.into()];
@@ -414,7 +412,7 @@ fn figures_are_documents_whatever_they_show() {
                 panel(Axis::linear("x").within(value, 1.0), Axis::log("y").within(1.0, value)),
             ],
             columns: 3,
-            keys: vec![Key { name: "key".into(), sign: Sign::Marker(Marker::Cross), colour: Colour::Ink }],
+            keys: vec![Key { name: "key".into(), sign: Sign::Marker(Marker::Square), colour: Colour::Ink }],
             ..Figure::default()
         };
         let svg = figure.svg();

@@ -29,26 +29,3 @@ pub(crate) fn run(args: &InitArgs) -> Result<Ending> {
     print::data(text.trim_end())?;
     Ok(Ending::Done)
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use std::path::Path;
-
-    use crate::config::{Config, DagConfig, ProblemConfig};
-
-    #[test]
-    fn examples_say_what_is_so_without_them() {
-        for kind in ["select", "dag"] {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/commands/{kind}.toml"));
-            let example = Config::read(&path, &[]).unwrap();
-            let mut bare = Config::new(example.source.clone(), example.problem.clone());
-            bare.output.dir.clone_from(&example.output.dir);
-            assert_eq!(example, bare);
-            if let ProblemConfig::Dag(asked) = &example.problem {
-                let bare = DagConfig::default();
-                assert_eq!(*asked, DagConfig { scale: Some(bare.scale()), ..bare });
-            }
-        }
-    }
-}

@@ -66,6 +66,24 @@ fn small_helpers_work() {
     scratch.refused(&["fit", "select.toml"], &["data.csv", "hint: check the path"]);
 }
 
+/// The configuration that a run of `text` keeps, with all settings.
+fn kept(scratch: &Scratch, text: &str) -> String {
+    scratch.write("asked.toml", text);
+    scratch.fine(&["fit", "asked.toml", "--time-limit", "0.01s", "--force", "--quiet"]);
+    scratch.read("asked.vti/config.toml")
+}
+
+#[test]
+fn examples_say_what_is_so_without_them() {
+    let scratch = Scratch::new();
+    let row = |i: i32| format!("{},{}\n", i * i % 17, i * 7 % 11);
+    scratch.write("data.csv", format!("y,x\n{}", (0..30).map(row).collect::<String>()));
+    for (kind, more) in [("select", "response = \"y\"\n"), ("dag", "")] {
+        let bare = format!("[problem]\nkind = \"{kind}\"\ndata = \"data.csv\"\n{more}");
+        assert_eq!(kept(&scratch, &scratch.fine(&["init", kind]).data), kept(&scratch, &bare), "{kind}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_not_an_error() {

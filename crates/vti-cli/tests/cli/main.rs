@@ -12,3 +12,7 @@ mod python;
 mod results;
 mod simulate;
 mod support;
+
+/// Its own tests run here: the program is not compiled once more for them.
+#[path = "../../src/suggest.rs"]
+mod suggest;

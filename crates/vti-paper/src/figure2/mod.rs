@@ -6,17 +6,14 @@ mod rows;
 mod settings;
 mod summary;
 
-use std::time::Instant;
-
 use anyhow::Result;
 use clap::Args;
-use vti::rjmcmc::Chains;
 
 use self::rows::{Case, Family, Finished};
 use self::settings::Settings;
 use super::results::Results;
 use super::session::Session;
-use super::study::{Prior, Study, data_seed};
+use super::study::{Prior, fit_all};
 use super::{ChainArgs, CommonArgs, DataSetsArgs};
 use vti::problem::selection::simulate::Misspecification;
 
@@ -38,62 +35,26 @@ pub(super) fn run(args: &Figure2Args, talk: &dyn Fn(&str)) -> Result<()> {
     let settings = Settings::new(args);
     let folder = args.common.folder("figure2");
     let mut results = Results::<Finished>::open(&folder, &settings)?;
-    let fits = LEVELS.len() * PRIORS.len() * settings.data_sets * Family::ALL.len();
-    let mut session = Session::new(args.common.threads, fits, results.finished.len(), talk)?;
+    let mut cases = Vec::new();
     for misspecification in LEVELS {
         for prior in PRIORS {
             for data_set in 1..=settings.data_sets {
-                one(&mut session, &mut results, &settings, (misspecification, prior, data_set))?;
+                cases.extend(Family::ALL.map(|family| Case { misspecification, prior, data_set, family }));
             }
         }
     }
+    let mut session = Session::new(args.common.threads, cases.len(), results.finished.len(), talk)?;
+    let reference = (settings.seed, &settings.reference);
+    fit_all(&mut session, &mut results, &cases, reference, |session, case, study, chains| {
+        let flow = &settings.flows[case.family as usize];
+        let fit = study.fit(&session.device, flow, &settings.models, &settings.train)?;
+        let finished = Finished::new(case, study, chains, &fit.posterior, fit.seconds, &settings)?;
+        let (seconds, distance) = (finished.seconds, finished.total_variation());
+        Ok((finished, format!("{}: {seconds:.1} s, total variation {distance:.3}", case.family)))
+    })?;
     write(&results, &settings)?;
     session.say(&format!("tables and plots are in {}", results.folder().display()));
     Ok(())
-}
-
-/// The three fits of one data set under one prior, as far as they are not finished.
-fn one(
-    session: &mut Session<'_>,
-    results: &mut Results<Finished>,
-    settings: &Settings,
-    (misspecification, prior, data_set): (Misspecification, Prior, usize),
-) -> Result<()> {
-    let study = Study::new(misspecification, prior, settings.covariates, data_seed(settings.seed, data_set))?;
-    let mut chains: Option<Chains> = None;
-    for (family, flow) in Family::ALL.into_iter().zip(&settings.flows) {
-        let case = Case { misspecification, prior, data_set, family };
-        if results.finished.iter().any(|fit| fit.case == case) {
-            continue;
-        }
-        let chains = match &mut chains {
-            Some(chains) => chains,
-            none => none.insert(reference(session, &study, settings, case)?),
-        };
-        let fit = study.fit(&session.device, flow, &settings.models, &settings.train)?;
-        let finished = Finished::new(case, &study, chains, &fit.posterior, fit.seconds, settings)?;
-        drop(fit);
-        let distance = finished.total_variation();
-        let seconds = finished.seconds;
-        results.add(finished)?;
-        session.finished(&format!("{}, {family}: {seconds:.1} s, total variation {distance:.3}", name(case)));
-    }
-    Ok(())
-}
-
-fn reference(session: &Session<'_>, study: &Study, settings: &Settings, case: Case) -> Result<Chains> {
-    let clock = Instant::now();
-    let chains = study.reference(&session.device, settings.reference(case.prior))?;
-    let (seconds, Chains { rhat, effective, .. }) = (clock.elapsed().as_secs_f64(), &chains);
-    session.say(&format!(
-        "{}: reference chains {seconds:.1} s, R̂ {rhat:.3}, effective sample size {effective:.0}",
-        name(case)
-    ));
-    Ok(chains)
-}
-
-fn name(Case { misspecification, prior, data_set, .. }: Case) -> String {
-    format!("{misspecification} misspecification, {prior} prior, data set {data_set}")
 }
 
 /// Tables, plots and the page in words.

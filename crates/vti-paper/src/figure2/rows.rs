@@ -13,9 +13,9 @@ use vti::rjmcmc::{Chains, ModelShare};
 use vti::space::Model;
 use vti::stats::share_error;
 
-use super::settings::Settings;
+use super::settings::{COVARIATES, Settings};
 use crate::results::moments;
-use crate::study::{Prior, Study, checked, khat, label, point, spread, states_by_model};
+use crate::study::{self, Prior, Study, checked, data_seed, khat, label, point, spread, states_by_model};
 use crate::text::{cell, named, probability};
 
 /// The three families, least expressive first.
@@ -40,6 +40,23 @@ pub(super) struct Case {
     pub(super) prior: Prior,
     pub(super) data_set: usize,
     pub(super) family: Family,
+}
+
+impl study::Case for Case {
+    type Finished = Finished;
+
+    fn of(finished: &Finished) -> Self {
+        finished.case
+    }
+
+    fn data(self) -> String {
+        let Self { misspecification, prior, data_set, .. } = self;
+        format!("{misspecification} misspecification, {prior} prior, data set {data_set}")
+    }
+
+    fn study(self, seed: u64) -> Result<Study> {
+        Study::new(self.misspecification, self.prior, COVARIATES, data_seed(seed, self.data_set))
+    }
 }
 
 /// A finished fit.

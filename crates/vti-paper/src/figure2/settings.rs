@@ -3,11 +3,14 @@
 use serde::Serialize;
 use vti::family::FlowKind;
 use vti::models::ModelsSettings;
+use vti::rjmcmc::RjmcmcSettings;
 use vti::train::TrainSettings;
 
 use super::Figure2Args;
 use crate::Scale;
-use crate::study::{Prior, PseudoPrior, ReferenceSettings};
+
+/// Those that may be in a model.
+pub(super) const COVARIATES: usize = 7;
 
 /// All sizes; written beside the results.
 #[derive(Clone, Debug, Serialize)]
@@ -23,9 +26,8 @@ pub(super) struct Settings {
     pub(super) flows: [FlowKind; 3],
     pub(super) models: ModelsSettings,
     pub(super) train: TrainSettings,
-    /// Of the reference chains under either prior.
-    pub(super) reference_focused: ReferenceSettings,
-    pub(super) reference_wide: ReferenceSettings,
+    /// Of the reference chains; seed and pseudo-prior are those of the data set and the prior.
+    pub(super) reference: RjmcmcSettings,
     /// Models with fewer states of the chains have no cross entropy.
     pub(super) least_states: usize,
     /// More states of a model are thinned to so many.
@@ -47,7 +49,7 @@ impl Settings {
             scale: common.scale,
             seed: common.seed,
             data_sets: args.data_sets.data_sets.unwrap_or(data_sets),
-            covariates: 7,
+            covariates: COVARIATES,
             flows,
             models: ModelsSettings::Auto {},
             train: TrainSettings {
@@ -56,18 +58,21 @@ impl Settings {
                 batch,
                 ..TrainSettings::default()
             },
-            reference_focused: reference(sweeps, PseudoPrior::Prior),
-            reference_wide: reference(sweeps, PseudoPrior::Adapted),
+            // Every model has diagnostics of its own.
+            reference: RjmcmcSettings {
+                chains: 32,
+                sweeps,
+                burn_in: (sweeps / 5).max(100),
+                thin: 5,
+                flips: 3,
+                swaps: 1,
+                steps: 2,
+                leading: 128,
+                ..RjmcmcSettings::default()
+            },
             least_states: 30,
             most_states,
             check_draws: 10_000,
-        }
-    }
-
-    pub(super) fn reference(&self, prior: Prior) -> &ReferenceSettings {
-        match prior {
-            Prior::Focused => &self.reference_focused,
-            Prior::Wide => &self.reference_wide,
         }
     }
 }
@@ -85,10 +90,4 @@ fn affine(hidden: usize) -> FlowKind {
 /// The paper's Spline(4,6), or the same with fewer blocks.
 fn spline(blocks: usize, hidden: usize) -> FlowKind {
     FlowKind::Spline { layers: 4, blocks, hidden }
-}
-
-/// Every model has diagnostics of its own.
-fn reference(sweeps: usize, pseudo_prior: PseudoPrior) -> ReferenceSettings {
-    let burn_in = (sweeps / 5).max(100);
-    ReferenceSettings { chains: 32, sweeps, burn_in, thin: 5, flips: 3, swaps: 1, steps: 2, leading: 128, pseudo_prior }
 }

@@ -159,10 +159,10 @@ fn notes(fits: &[Finished], settings: &Settings) -> String {
          - Cross entropies use up to {} states of the chains in each model with at least {}.\n\
          - All families start from unit scale. The likelihood of inference is the normalised mixture with α = 0.1, σ₁ = 1, \
          σ₂ = 10 in all cases.\n",
-        settings.reference_focused.chains,
-        settings.reference_focused.sweeps,
-        settings.reference_focused.burn_in,
-        settings.reference_focused.thin,
+        settings.reference.chains,
+        settings.reference.sweeps,
+        settings.reference.burn_in,
+        settings.reference.thin,
         100.0 * unseen as f64 / all.max(1) as f64,
         settings.most_states,
         settings.least_states,

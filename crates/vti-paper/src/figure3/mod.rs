@@ -96,14 +96,14 @@ fn fit(session: &Session<'_>, settings: &Settings, made: &Simulated, case: Case)
         _ => (&settings.family, &settings.train),
     };
     let train = vti::train::TrainSettings { seed, ..train.clone() };
-    let (mut answers, facts) = learn(&session.device, &dag, family, &train, &settings.check)?;
+    let (mut answers, seconds, khat) = learn(&session.device, &dag, family, &train, &settings.check)?;
     if case.run == Run::Joint {
         answers.retain(|answer| answer.method == Method::Vti);
         answers.iter_mut().for_each(|answer| answer.method = Method::VtiJoint);
     }
     let scored =
         answers.iter().map(|answer| Scored::new(answer, slice::from_ref(&made.truth))).collect::<Result<_>>()?;
-    Ok(Finished::own(case, scored, facts.seconds, facts.khat))
+    Ok(Finished::own(case, scored, seconds, khat))
 }
 
 /// What a peer is to do.

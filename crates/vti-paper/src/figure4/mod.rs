@@ -7,17 +7,14 @@ mod rows;
 mod settings;
 mod summary;
 
-use std::time::Instant;
-
 use anyhow::Result;
 use clap::Args;
-use vti::rjmcmc::Chains;
 
 use self::rows::{Case, Distribution, Finished};
 use self::settings::Settings;
 use super::results::Results;
 use super::session::Session;
-use super::study::{Prior, Study, data_seed};
+use super::study::fit_all;
 use super::{ChainArgs, CommonArgs, DataSetsArgs, number};
 use vti::problem::selection::simulate::Misspecification;
 
@@ -44,10 +41,14 @@ pub(super) fn run(args: &Figure4Args, talk: &dyn Fn(&str)) -> Result<()> {
     let (cases, left_out) = cases(&settings);
     let mut session = Session::new(args.common.threads, cases.len(), results.finished.len(), talk)?;
     let joint = joint::run(&session, &results, &settings.joint, settings.seed)?;
-    // Cases of one data set follow one another and share their chains.
-    for group in cases.chunk_by(|a, b| Case { distribution: a.distribution, ..*b } == *a) {
-        one(&mut session, &mut results, &settings, group)?;
-    }
+    let reference = (settings.seed, &settings.reference);
+    fit_all(&mut session, &mut results, &cases, reference, |session, case, study, chains| {
+        let models = settings.models(case.distribution);
+        let fit = study.fit(&session.device, &settings.flow, models, &settings.train)?;
+        let finished = Finished::new(case, chains, &fit.posterior, fit.seconds, &settings)?;
+        let (seconds, found) = (finished.seconds, finished.cross_entropy.unwrap_or(f64::NAN));
+        Ok((finished, format!("{}: {seconds:.1} s, cross entropy {found:.2}", case.distribution)))
+    })?;
     let fits = &results.finished;
     results.write("fits.csv", &rows::table(fits, &left_out))?;
     results.write("summary.csv", &summary::table(&LEVELS, fits, &settings))?;
@@ -74,43 +75,4 @@ fn cases(settings: &Settings) -> (Vec<Case>, Vec<(Case, String)>) {
         }
     }
     (cases, left_out)
-}
-
-/// The fits of one data set, as far as they are not finished.
-fn one(session: &mut Session<'_>, results: &mut Results<Finished>, settings: &Settings, group: &[Case]) -> Result<()> {
-    let mut shared: Option<(Study, Chains)> = None;
-    for &case in group {
-        if results.finished.iter().any(|fit| fit.case == case) {
-            continue;
-        }
-        let (study, chains) = match &mut shared {
-            Some(shared) => shared,
-            none => none.insert(reference(session, settings, case)?),
-        };
-        let models = settings.models(case.distribution);
-        let fit = study.fit(&session.device, &settings.flow, models, &settings.train)?;
-        let finished = Finished::new(case, chains, &fit.posterior, fit.seconds, settings)?;
-        drop(fit);
-        let (seconds, found) = (finished.seconds, finished.cross_entropy.unwrap_or(f64::NAN));
-        results.add(finished)?;
-        session.finished(&format!("{}, {}: {seconds:.1} s, cross entropy {found:.2}", name(case), case.distribution));
-    }
-    Ok(())
-}
-
-fn reference(session: &Session<'_>, settings: &Settings, case: Case) -> Result<(Study, Chains)> {
-    let clock = Instant::now();
-    let seed = data_seed(settings.seed, case.data_set);
-    let study = Study::new(case.misspecification, Prior::Focused, case.exponent, seed)?;
-    let chains = study.reference(&session.device, &settings.reference)?;
-    let (seconds, Chains { rhat, effective, .. }) = (clock.elapsed().as_secs_f64(), &chains);
-    session.say(&format!(
-        "{}: reference chains {seconds:.1} s, R̂ {rhat:.3}, effective sample size {effective:.0}",
-        name(case)
-    ));
-    Ok((study, chains))
-}
-
-fn name(Case { misspecification, exponent, data_set, .. }: Case) -> String {
-    format!("{misspecification} misspecification, 2^{exponent} models, data set {data_set}")
 }

@@ -11,7 +11,7 @@ use vti::rjmcmc::Chains;
 
 use super::settings::Settings;
 use crate::results::moments;
-use crate::study::{checked, khat, point};
+use crate::study::{self, Prior, Study, checked, data_seed, khat, point};
 use crate::text::{cell, named};
 
 /// The three distributions over models.
@@ -38,6 +38,23 @@ pub(super) struct Case {
     pub(super) exponent: usize,
     pub(super) data_set: usize,
     pub(super) distribution: Distribution,
+}
+
+impl study::Case for Case {
+    type Finished = Finished;
+
+    fn of(finished: &Finished) -> Self {
+        finished.case
+    }
+
+    fn data(self) -> String {
+        let Self { misspecification, exponent, data_set, .. } = self;
+        format!("{misspecification} misspecification, 2^{exponent} models, data set {data_set}")
+    }
+
+    fn study(self, seed: u64) -> Result<Study> {
+        Study::new(self.misspecification, Prior::Focused, self.exponent, data_seed(seed, self.data_set))
+    }
 }
 
 /// A finished fit.

@@ -5,12 +5,12 @@ use vti::family::FlowKind;
 use vti::models::{
     AutoregressiveSettings, CategoricalSettings, Covariance, ModelsSettings, SurrogateSettings, WordNetSettings,
 };
+use vti::rjmcmc::RjmcmcSettings;
 use vti::train::TrainSettings;
 
 use super::Figure4Args;
 use super::rows::Distribution;
 use crate::Scale;
-use crate::study::{PseudoPrior, ReferenceSettings};
 
 /// All sizes; written beside the results.
 #[derive(Clone, Debug, Serialize)]
@@ -31,7 +31,7 @@ pub(super) struct Settings {
     pub(super) autoregressive: ModelsSettings,
     pub(super) train: TrainSettings,
     /// Of the reference chains.
-    pub(super) reference: ReferenceSettings,
+    pub(super) reference: RjmcmcSettings,
     /// States of the chains over which cross entropies are means.
     pub(super) states: usize,
     /// Draws of the check of each fit.
@@ -48,7 +48,7 @@ pub(super) struct JointSettings {
     pub(super) shown: [usize; 2],
     pub(super) flow: FlowKind,
     pub(super) train: TrainSettings,
-    pub(super) reference: ReferenceSettings,
+    pub(super) reference: RjmcmcSettings,
     /// Draws that are drawn of each of both.
     pub(super) draws: usize,
     /// With fewer states of the chains at the data-generating model, another one is shown.
@@ -161,7 +161,16 @@ impl Settings {
 }
 
 /// With many covariates a sweep tries several.
-fn reference(sweeps: usize) -> ReferenceSettings {
-    let (burn_in, pseudo_prior) = ((sweeps / 4).max(100), PseudoPrior::Prior);
-    ReferenceSettings { chains: 32, sweeps, burn_in, thin: 5, flips: 4, swaps: 2, steps: 3, leading: 20, pseudo_prior }
+fn reference(sweeps: usize) -> RjmcmcSettings {
+    RjmcmcSettings {
+        chains: 32,
+        sweeps,
+        burn_in: (sweeps / 4).max(100),
+        thin: 5,
+        flips: 4,
+        swaps: 2,
+        steps: 3,
+        leading: 20,
+        ..RjmcmcSettings::default()
+    }
 }

@@ -16,23 +16,15 @@ use vti::train::{Silent, TrainSettings, Trainer};
 use super::rows::{Answer, Method};
 use crate::study::khat;
 
-/// What else is to be said about a fit.
-#[derive(Clone, Debug)]
-pub(crate) struct Facts {
-    /// Training and check.
-    pub(crate) seconds: f64,
-    /// The worst of all nodes and parents that matter.
-    pub(crate) khat: Option<f64>,
-}
-
-/// Learns the graphs: what q says and, where nodes can be weighed one by one, what their evidences make of it.
+/// Learns the graphs: what q says and, where nodes can be weighed one by one, what their evidences make of it; seconds of
+/// training and check; the worst k̂ of all nodes and parents that matter.
 pub(crate) fn learn(
     device: &Cpu<f32>,
     dag: &Arc<Dag>,
     family: &FamilySettings,
     train: &TrainSettings,
     settings: &CheckSettings,
-) -> Result<(Vec<Answer>, Facts)> {
+) -> Result<(Vec<Answer>, f64, Option<f64>)> {
     let start = Instant::now();
     let problem: Arc<dyn Problem> = dag.clone();
     let fit = Trainer::new(problem, device.clone(), family, train)?.run(&mut Silent)?;
@@ -46,7 +38,7 @@ pub(crate) fn learn(
             vec![Answer::of_samples(Method::Vti, dag.graphs(words))?]
         }
     };
-    Ok((answers, Facts { seconds: start.elapsed().as_secs_f64(), khat: khat(found.as_ref()) }))
+    Ok((answers, start.elapsed().as_secs_f64(), khat(found.as_ref())))
 }
 
 fn checked(dag: &Dag, check: &Check) -> Result<Vec<Answer>> {

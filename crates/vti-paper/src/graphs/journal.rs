@@ -71,7 +71,7 @@ impl<'a, C: Case> Journal<'a, C> {
             }
             // The next may be sound; this one is tried again when the command is.
             Err(error) => {
-                self.session.say(&format!("{}: {error}", case.name()));
+                self.session.say(&format!("{}: {error:#}", case.name()));
                 Ok(())
             }
         })

@@ -8,7 +8,7 @@ use clap::Args;
 use vti::problem::dag::NodeData;
 
 use super::rows::{Answer, Method};
-use crate::peers::{DagmaSettings, DibsSettings, PeerError, Peers};
+use crate::peers::{Dagma, DagmaPoint, DagmaSettings, Dibs, DibsSettings, Peers};
 
 /// Where the peers are.
 #[derive(Args)]
@@ -68,7 +68,7 @@ pub(super) struct Told {
 pub(super) fn ask_all<C: Copy + Send + Sync>(
     lanes: Lanes,
     jobs: &[Asked<'_, C>],
-    mut done: impl FnMut(C, Result<Told, PeerError>) -> Result<()>,
+    mut done: impl FnMut(C, Result<Told>) -> Result<()>,
 ) -> Result<()> {
     let left = Mutex::new(jobs.iter().collect::<Vec<_>>());
     // Tables of one size share what DiBS compiles, so one process does DiBS first and the other DAGMA.
@@ -95,22 +95,22 @@ pub(super) fn ask_all<C: Copy + Send + Sync>(
     })
 }
 
-fn ask<C>(peers: &mut Peers, asked: &Asked<'_, C>) -> Result<Told, PeerError> {
+fn ask<C>(peers: &mut Peers, asked: &Asked<'_, C>) -> Result<Told> {
     let Asked { job, table, rows, seed, .. } = asked;
     let (answers, cost, packages) = match job {
         Job::Dagma(settings) => {
-            let found = peers.dagma(table, *rows, *seed, settings)?;
-            let answer = |point: crate::peers::DagmaPoint| {
+            let found: Dagma = peers.ask("dagma", table, *rows, *seed, settings)?;
+            let answer = |point: DagmaPoint| {
                 let answer = Answer::of_samples(Method::Dagma, vec![(point.graph, 1.0)]);
                 answer.ok().map(|answer| Answer { setting: Some(point.lambda), ..answer })
             };
             (found.path.into_iter().filter_map(answer).collect(), found.cost, ["dagma", "torch"])
         }
         Job::Dibs(settings) => {
-            let found = peers.dibs(table, *rows, *seed, settings)?;
-            let both = [(Method::Dibs, found.plain), (Method::DibsPlus, found.plus)];
+            let found: Dibs = peers.ask("dibs", table, *rows, *seed, settings)?;
+            let both = [(Method::Dibs, &found.plain), (Method::DibsPlus, &found.plus)];
             // Where all graphs have cycles there is no answer.
-            let answers = both.into_iter().filter_map(|(method, samples)| Answer::of_samples(method, samples).ok());
+            let answers = both.iter().filter_map(|(method, by)| Answer::of_samples(*method, found.weighted(by)).ok());
             (answers.collect(), found.cost, ["dibs-lib", "jax"])
         }
     };

@@ -5,72 +5,60 @@ use vti::graph::Graph;
 
 /// What a run took.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// By the clock.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Of all threads: what it costs on a machine that does something else besides.
-    pub processor_seconds: f64,
+    pub(crate) processor_seconds: f64,
 }
 
 /// DAGMA's answers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Dagma {
+pub(crate) struct Dagma {
     /// One for each λ.
-    pub path: Vec<DagmaPoint>,
+    pub(crate) path: Vec<DagmaPoint>,
     /// Of all of them.
     #[serde(flatten)]
-    pub cost: Cost,
+    pub(crate) cost: Cost,
 }
 
 /// DAGMA's answer at one λ.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct DagmaPoint {
+pub(crate) struct DagmaPoint {
     /// λ.
-    pub lambda: f64,
+    pub(crate) lambda: f64,
     /// Weights that reach the package's threshold; it may have cycles.
     #[serde(deserialize_with = "graph")]
-    pub graph: Graph,
+    pub(crate) graph: Graph,
 }
 
-/// The answer of DiBS.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dibs {
-    /// DiBS: graphs that count the same, but for those with cycles, which count nothing. Empty where all have cycles.
-    pub plain: Vec<(Graph, f64)>,
-    /// DiBS+: the same graphs, by their joint density with their parameters.
-    pub plus: Vec<(Graph, f64)>,
-    /// Seconds of compiling, which the first table of a size pays for.
-    pub compile_seconds: f64,
-    /// Of everything.
-    pub cost: Cost,
-}
-
-/// An answer of DiBS as it comes.
-#[derive(Deserialize)]
-struct RawDibs {
+/// The answer of DiBS, and of DiBS+.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Dibs {
     #[serde(deserialize_with = "graphs")]
     particles: Vec<Graph>,
-    dibs: Mixture,
+    /// DiBS: graphs count the same, but for those with cycles, which count nothing.
+    #[serde(rename = "dibs")]
+    pub(crate) plain: Mixture,
+    /// DiBS+: the same graphs, by their joint density with their parameters.
     #[serde(rename = "dibs+")]
-    plus: Mixture,
-    compile_seconds: f64,
+    pub(crate) plus: Mixture,
+    /// Of everything.
     #[serde(flatten)]
-    cost: Cost,
+    pub(crate) cost: Cost,
 }
 
-#[derive(Deserialize)]
-struct Mixture {
+/// What each graph counts.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Mixture {
     /// None where all graphs have cycles.
     weights: Option<Vec<f64>>,
 }
 
-impl<'de> Deserialize<'de> for Dibs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let RawDibs { particles, dibs, plus, compile_seconds, cost } = RawDibs::deserialize(deserializer)?;
-        let weighted = |mixture: Mixture| -> Vec<(Graph, f64)> {
-            particles.iter().cloned().zip(mixture.weights.unwrap_or_default()).collect()
-        };
-        Ok(Self { plain: weighted(dibs), plus: weighted(plus), compile_seconds, cost })
+impl Dibs {
+    /// The graphs with what they count; none where all have cycles.
+    pub(crate) fn weighted(&self, mixture: &Mixture) -> Vec<(Graph, f64)> {
+        self.particles.iter().cloned().zip(mixture.weights.iter().flatten().copied()).collect()
     }
 }
 
@@ -110,8 +98,8 @@ mod tests {
         let text = r#"{"particles": [[[0, 1], [0, 0]], [[0, 0], [1, 0]]], "compile_seconds": 1.5, "seconds": 3,
             "processor_seconds": 4, "dibs": {"weights": [0.5, 0.5], "edges": []}, "dibs+": {"weights": null}}"#;
         let dibs: Dibs = serde_json::from_str(text).unwrap();
-        assert_eq!(dibs.plain[1], (Graph::from_edges(2, &[(1, 0)]).unwrap(), 0.5));
-        assert!(dibs.plus.is_empty());
+        assert_eq!(dibs.weighted(&dibs.plain)[1], (Graph::from_edges(2, &[(1, 0)]).unwrap(), 0.5));
+        assert!(dibs.weighted(&dibs.plus).is_empty());
         assert_eq!((dibs.cost.seconds, dibs.cost.processor_seconds), (3.0, 4.0));
     }
 }

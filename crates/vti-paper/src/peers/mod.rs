@@ -7,6 +7,6 @@ mod answer;
 mod process;
 mod settings;
 
-pub use answer::{Cost, Dagma, DagmaPoint, Dibs};
-pub use process::{PeerError, Peers};
-pub use settings::{DagmaSettings, DibsSettings, FEW_LAMBDAS};
+pub(crate) use answer::{Dagma, DagmaPoint, Dibs};
+pub(crate) use process::Peers;
+pub(crate) use settings::{DagmaSettings, DibsSettings, FEW_LAMBDAS};

@@ -8,65 +8,26 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
+use anyhow::{Context, Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use vti::problem::dag::NodeData;
 
-use super::{Dagma, DagmaSettings, Dibs, DibsSettings};
+/// Of an answer that makes no sense.
+const UNREADABLE: &str = "the peers' answer cannot be read";
 
 /// What answers jobs.
 const SCRIPT: &str = include_str!("../../../../bench/peer/graphs.py");
 
 /// A process that runs DAGMA and DiBS when asked, and ends when it is dropped.
 #[derive(Debug)]
-pub struct Peers {
+pub(crate) struct Peers {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     /// Collects what it complains about.
     complaints: Option<JoinHandle<String>>,
     versions: BTreeMap<String, String>,
-}
-
-/// No answer.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PeerError {
-    /// No process, or none to talk to.
-    #[error("{}: could not be started: {source}\nhint: give the path of a Python, for instance of a virtual environment", .python.display())]
-    Start {
-        /// What was to be started.
-        python: PathBuf,
-        /// Why it was not.
-        source: std::io::Error,
-    },
-    /// The process is gone.
-    #[error("the peers ended{}", complaint(.said))]
-    Ended {
-        /// The last it said.
-        said: String,
-    },
-    /// The table could not be handed over.
-    #[error("{}: could not be written: {source}", .path.display())]
-    Table {
-        /// Where to.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The packages failed with this job; the next may be sound.
-    #[error("the peers failed: {reason}")]
-    Failed {
-        /// What they say.
-        reason: String,
-    },
-    /// An answer that makes no sense.
-    #[error("the peers' answer cannot be read: {0}")]
-    Answer(#[from] serde_json::Error),
-}
-
-fn complaint(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(": {said}") }
 }
 
 #[derive(Deserialize)]
@@ -88,16 +49,19 @@ static TABLES: AtomicUsize = AtomicUsize::new(0);
 
 impl Peers {
     /// Starts a Python that has the packages of `bench/peer/graphs-requirements.txt`, with so many threads.
-    pub fn start(python: &Path, threads: usize) -> Result<Self, PeerError> {
-        let start = |source| PeerError::Start { python: python.into(), source };
+    pub(crate) fn start(python: &Path, threads: usize) -> Result<Self> {
+        let refused = |source: std::io::Error| {
+            let hint = "give the path of a Python, for instance of a virtual environment";
+            anyhow!("{}: could not be started: {source}\nhint: {hint}", python.display())
+        };
         let mut command = Command::new(python);
         command.args(["-c", SCRIPT, "--threads", &threads.max(1).to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(start)?;
+        let mut child = command.spawn().map_err(refused)?;
         let (Some(input), Some(output), Some(mut errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(start(std::io::ErrorKind::BrokenPipe.into()));
+            bail!(refused(std::io::ErrorKind::BrokenPipe.into()));
         };
         let complaints = std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -107,59 +71,37 @@ impl Peers {
         });
         let output = BufReader::new(output);
         let mut peers = Self { child, input, output, complaints: Some(complaints), versions: BTreeMap::new() };
-        let Ready { versions } = serde_json::from_str(&peers.line()?)?;
-        peers.versions = versions;
+        peers.versions = serde_json::from_str::<Ready>(&peers.line()?).context(UNREADABLE)?.versions;
         Ok(peers)
     }
 
     /// The packages it computes with, and their versions.
-    pub fn versions(&self) -> &BTreeMap<String, String> {
+    pub(crate) fn versions(&self) -> &BTreeMap<String, String> {
         &self.versions
     }
 
-    /// DAGMA with networks on the first rows of a table, for every λ.
-    pub fn dagma(
-        &mut self,
-        table: &NodeData,
-        rows: usize,
-        seed: u64,
-        settings: &DagmaSettings,
-    ) -> Result<Dagma, PeerError> {
-        self.ask("dagma", table, rows, seed, settings)
-    }
-
-    /// DiBS and DiBS+ with networks on the first rows of a table.
-    pub fn dibs(
-        &mut self,
-        table: &NodeData,
-        rows: usize,
-        seed: u64,
-        settings: &DibsSettings,
-    ) -> Result<Dibs, PeerError> {
-        self.ask("dibs", table, rows, seed, settings)
-    }
-
-    fn ask<T: DeserializeOwned>(
+    /// What a method finds in the first rows of a table; it may fail here and be sound with the next.
+    pub(crate) fn ask<T: DeserializeOwned>(
         &mut self,
         method: &'static str,
         table: &NodeData,
         rows: usize,
         seed: u64,
         settings: &impl Serialize,
-    ) -> Result<T, PeerError> {
+    ) -> Result<T> {
         let file = TableFile::write(table, rows)?;
         let job = serde_json::to_string(&Job { csv: &file.0, method, seed, settings })?;
         if writeln!(self.input, "{job}").and_then(|()| self.input.flush()).is_err() {
             return Err(self.ended());
         }
-        let answer: serde_json::Value = serde_json::from_str(&self.line()?)?;
+        let answer: serde_json::Value = serde_json::from_str(&self.line()?).context(UNREADABLE)?;
         match answer.get("error").and_then(serde_json::Value::as_str) {
-            Some(reason) => Err(PeerError::Failed { reason: reason.into() }),
-            None => Ok(serde_json::from_value(answer)?),
+            Some(reason) => bail!("the peers failed: {reason}"),
+            None => serde_json::from_value(answer).context(UNREADABLE),
         }
     }
 
-    fn line(&mut self) -> Result<String, PeerError> {
+    fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         match self.output.read_line(&mut line) {
             Ok(read) if read > 0 => Ok(line),
@@ -167,11 +109,11 @@ impl Peers {
         }
     }
 
-    fn ended(&mut self) -> PeerError {
+    fn ended(&mut self) -> anyhow::Error {
         // It may still linger, and then never end what it says.
         let _ = self.child.kill();
         let said = self.complaints.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
-        PeerError::Ended { said }
+        anyhow!(if said.is_empty() { "the peers ended".into() } else { format!("the peers ended: {said}") })
     }
 }
 
@@ -187,7 +129,7 @@ impl Drop for Peers {
 struct TableFile(PathBuf);
 
 impl TableFile {
-    fn write(table: &NodeData, rows: usize) -> Result<Self, PeerError> {
+    fn write(table: &NodeData, rows: usize) -> Result<Self> {
         let mut text = table.names.join(",");
         for row in 0..rows.min(table.columns.first().map_or(0, Vec::len)) {
             for (place, column) in table.columns.iter().enumerate() {
@@ -197,7 +139,7 @@ impl TableFile {
         let number = TABLES.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("vti-peers-{}-{number}.csv", std::process::id()));
         let file = Self(path);
-        std::fs::write(&file.0, text).map_err(|source| PeerError::Table { path: file.0.clone(), source })?;
+        std::fs::write(&file.0, text).with_context(|| format!("{}: could not be written", file.0.display()))?;
         Ok(file)
     }
 }
@@ -212,6 +154,7 @@ impl Drop for TableFile {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::{Dagma, DagmaSettings, Dibs, DibsSettings};
     use super::*;
 
     #[test]
@@ -246,12 +189,12 @@ mod tests {
             hidden: 4,
             checkpoint: 100,
         };
-        let dagma = peers.dagma(&table, 20, 1, &quick).unwrap();
+        let dagma: Dagma = peers.ask("dagma", &table, 20, 1, &quick).unwrap();
         assert_eq!(dagma.path.iter().map(|point| point.lambda).collect::<Vec<_>>(), [0.01, 10.0]);
         assert_eq!(dagma.path[1].graph.edge_count(), 0, "nothing survives such a penalty");
         let quick = DibsSettings { particles: 3, steps: 20, n_grad_mc_samples: 2, ..DibsSettings::default() };
-        let dibs = peers.dibs(&table, 20, 1, &quick).unwrap();
-        for weighted in [&dibs.plain, &dibs.plus] {
+        let dibs: Dibs = peers.ask("dibs", &table, 20, 1, &quick).unwrap();
+        for weighted in [dibs.weighted(&dibs.plain), dibs.weighted(&dibs.plus)] {
             let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
             assert!(weighted.len() == 3 && (total - 1.0).abs() < 1e-6 || weighted.is_empty(), "{weighted:?}");
         }

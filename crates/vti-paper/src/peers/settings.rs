@@ -4,23 +4,23 @@ use serde::Serialize;
 
 /// Three of the paper's λ, around what is best where 10 nodes are simulated with 16 to 1,024 rows: larger ones were better for two
 /// of 36 data sets.
-pub const FEW_LAMBDAS: [f64; 3] = [0.00464, 0.01, 0.0215];
+pub(crate) const FEW_LAMBDAS: [f64; 3] = [0.00464, 0.01, 0.0215];
 
 /// Settings of DAGMA with networks. The default: those of the package, with the paper's sweep of λ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DagmaSettings {
+pub(crate) struct DagmaSettings {
     /// Penalties of the weights' size, one answer for each.
-    pub lambdas: Vec<f64>,
+    pub(crate) lambdas: Vec<f64>,
     /// Hidden units of each node.
-    pub hidden: usize,
+    pub(crate) hidden: usize,
     /// Steps of each but the last of its four problems.
-    pub warm_iter: usize,
+    pub(crate) warm_iter: usize,
     /// Steps of the last.
-    pub max_iter: usize,
+    pub(crate) max_iter: usize,
     /// Learning rate.
-    pub lr: f64,
+    pub(crate) lr: f64,
     /// Steps after which it looks whether to go on.
-    pub checkpoint: usize,
+    pub(crate) checkpoint: usize,
 }
 
 impl Default for DagmaSettings {
@@ -32,7 +32,7 @@ impl Default for DagmaSettings {
 
 impl DagmaSettings {
     /// Seconds instead of many minutes a λ: larger steps, and fewer of them.
-    pub fn short() -> Self {
+    pub(crate) fn short() -> Self {
         Self { warm_iter: 1000, max_iter: 1600, lr: 5e-3, checkpoint: 200, ..Self::default() }
     }
 }
@@ -40,31 +40,31 @@ impl DagmaSettings {
 /// Settings of DiBS and DiBS+, which share one run. The default: those of the package, with the particles, steps and model of
 /// the paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DibsSettings {
+pub(crate) struct DibsSettings {
     /// Hidden units of each node.
-    pub hidden: usize,
+    pub(crate) hidden: usize,
     /// Whether they have biases.
-    pub bias: bool,
+    pub(crate) bias: bool,
     /// σ², the same for every node.
-    pub noise_variance: f64,
+    pub(crate) noise_variance: f64,
     /// Prior standard deviation of weights.
-    pub weight_scale: f64,
+    pub(crate) weight_scale: f64,
     /// Prior probability of an edge between two nodes, in either direction.
-    pub edge_probability: f64,
+    pub(crate) edge_probability: f64,
     /// Graphs that are moved.
-    pub particles: usize,
+    pub(crate) particles: usize,
     /// How often.
-    pub steps: usize,
+    pub(crate) steps: usize,
     /// How far.
-    pub stepsize: f64,
+    pub(crate) stepsize: f64,
     /// How fast graphs become sharp.
-    pub alpha_linear: f64,
+    pub(crate) alpha_linear: f64,
     /// How fast cycles are penalised.
-    pub beta_linear: f64,
+    pub(crate) beta_linear: f64,
     /// Draws of each estimate of a gradient.
-    pub n_grad_mc_samples: usize,
+    pub(crate) n_grad_mc_samples: usize,
     /// Draws of each estimate of what cycles cost.
-    pub n_acyclicity_mc_samples: usize,
+    pub(crate) n_acyclicity_mc_samples: usize,
 }
 
 impl Default for DibsSettings {
@@ -89,7 +89,7 @@ impl Default for DibsSettings {
 impl DibsSettings {
     /// Seconds instead of many minutes: a fifth of the steps, each four times as long, annealed to the same end, with fewer
     /// draws a gradient.
-    pub fn short() -> Self {
+    pub(crate) fn short() -> Self {
         Self {
             steps: 1000,
             stepsize: 0.02,

@@ -94,8 +94,8 @@ fn sweep(journal: &mut Journal<'_, Case>, settings: &Settings, sachs: &Sachs, no
         }
         let dag = Arc::new(dag.with_prior(settings.assumed.prior, penalty)?);
         let device = &journal.session.device;
-        let (answers, facts) = learn(device, &dag, &settings.family, &settings.train, &settings.check)?;
-        journal.add(Finished::own(case, sachs.score(&answers)?, facts.seconds, facts.khat))?;
+        let (answers, seconds, khat) = learn(device, &dag, &settings.family, &settings.train, &settings.check)?;
+        journal.add(Finished::own(case, sachs.score(&answers)?, seconds, khat))?;
     }
     Ok(())
 }

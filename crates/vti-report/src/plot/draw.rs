@@ -3,7 +3,7 @@
 use super::colour::Colour;
 use super::contour::contours;
 use super::density::Surface;
-use super::layer::{Area, Bars, BoxPlot, Boxes, Contours, Layer, Line, Marker, Note, Points, Rule};
+use super::layer::{Area, Bars, Contours, Layer, Line, Marker, Note, Points, Rule};
 use super::scale::Span;
 use super::svg::{Path, Px, Svg, TextStyle};
 
@@ -64,7 +64,6 @@ pub(crate) fn draw(svg: &mut Svg, frame: &Frame, layer: &Layer) {
         Layer::Area(layer) => clipped(svg, frame, |svg| area(svg, frame, layer)),
         Layer::Rule(layer) => rule(svg, frame, layer),
         Layer::Bars(layer) => bars(svg, frame, layer),
-        Layer::Boxes(layer) => boxes(svg, frame, layer),
         Layer::Contours(layer) => clipped(svg, frame, |svg| surface(svg, frame, layer)),
         Layer::Note(layer) => note(svg, frame, layer),
         Layer::Diagonal => clipped(svg, frame, |svg| diagonal(svg, frame)),
@@ -112,7 +111,6 @@ fn marker_style(svg: &Svg, layer: &Points) -> String {
             let width = Px(2.0 * radius);
             format!(r#"fill="none" stroke="{colour}" stroke-width="{width}" stroke-linecap="round"{faint}"#)
         }
-        Marker::Cross => format!(r#"fill="none" stroke="{colour}" stroke-width="1.6"{faint}"#),
         _ if *outlined => format!(r#"fill="{colour}" stroke="{}" stroke-width="0.8"{faint}"#, svg.theme.ink()),
         _ => format!(r#"fill="{colour}"{faint}"#),
     }
@@ -131,11 +129,6 @@ fn mark(path: &mut Path, marker: Marker, radius: f64, outlined: bool, at: (f64, 
         Marker::Square => {
             let side = 0.9 * r;
             path.polygon(at, &[(-side, -side), (side, -side), (side, side), (-side, side)]);
-        }
-        Marker::Diamond => path.polygon(at, &[(-1.25 * r, 0.0), (0.0, -1.25 * r), (1.25 * r, 0.0), (0.0, 1.25 * r)]),
-        Marker::Cross => {
-            path.line((at.0 - r, at.1 - r), (at.0 + r, at.1 + r));
-            path.line((at.0 - r, at.1 + r), (at.0 + r, at.1 - r));
         }
     }
 }
@@ -201,44 +194,11 @@ fn bars(svg: &mut Svg, frame: &Frame, layer: &Bars) {
     svg.path(&errors, &stroke(svg, Colour::Ink, 1.1, false));
 }
 
-fn boxes(svg: &mut Svg, frame: &Frame, layer: &Boxes) {
-    let colour = svg.theme.colour(layer.colour);
-    for plot in &layer.boxes {
-        one_box(svg, frame, plot, layer.width, &colour);
-    }
-    let outliers = layer.boxes.iter().flat_map(|plot| plot.outliers.iter().map(|&value| (plot.at, value))).collect();
-    points(svg, frame, &Points { points: outliers, colour: layer.colour, radius: 1.6, ..Points::default() });
-}
-
-fn one_box(svg: &mut Svg, frame: &Frame, plot: &BoxPlot, width: f64, colour: &str) {
-    let sides = (frame.x_at(plot.at - width / 2.0), frame.x_at(plot.at + width / 2.0));
-    let [lower, middle, upper] = plot.quartiles.map(|value| frame.y_inside(value));
-    let ends = (frame.y_inside(plot.whiskers.0), frame.y_inside(plot.whiskers.1));
-    let ((Some(left), Some(right)), (Some(lower), Some(middle), Some(upper)), (Some(low), Some(high))) =
-        (sides, (lower, middle, upper), ends)
-    else {
-        return;
-    };
-    let (centre, cap) = ((left + right) / 2.0, (right - left) / 4.0);
-    let mut whiskers = Path::default();
-    for (end, from) in [(low, lower), (high, upper)] {
-        whiskers.line((centre, from), (centre, end));
-        whiskers.line((centre - cap, end), (centre + cap, end));
-    }
-    svg.path(&whiskers, &format!(r#"fill="none" stroke="{colour}" stroke-width="1.2""#));
-    let style = format!(r#"fill="{colour}" fill-opacity="0.25" stroke="{colour}" stroke-width="1.2""#);
-    svg.rect((left, upper), (right - left, lower - upper), &style);
-    let mut median = Path::default();
-    median.line((left, middle), (right, middle));
-    svg.path(&median, &format!(r#"fill="none" stroke="{colour}" stroke-width="2.2""#));
-}
-
 fn surface(svg: &mut Svg, frame: &Frame, layer: &Contours) {
     let Some(surface) = Surface::of(&layer.points, &layer.weights) else { return };
     let colour = svg.theme.colour(layer.colour);
-    let filling =
-        if layer.filled { format!(r#"fill="{colour}" fill-opacity="0.16""#) } else { r#"fill="none""#.into() };
-    let style = format!(r#"{filling} fill-rule="evenodd" stroke="{colour}" stroke-width="1""#);
+    let style =
+        format!(r#"fill="{colour}" fill-opacity="0.16" fill-rule="evenodd" stroke="{colour}" stroke-width="1""#);
     for share in &layer.shares {
         let mut path = Path::default();
         for line in contours(&surface, surface.level(*share)) {
@@ -309,7 +269,6 @@ impl Layer {
             Self::Line(layer) => (&layer.name, Sign::Line { dashed: layer.dashed }, layer.colour),
             Self::Rule(layer) => (&layer.name, Sign::Line { dashed: layer.dashed }, layer.colour),
             Self::Area(layer) => (&layer.name, Sign::Filling { opacity: 0.22 }, layer.colour),
-            Self::Boxes(layer) => (&layer.name, Sign::Filling { opacity: 0.25 }, layer.colour),
             Self::Contours(layer) => (&layer.name, Sign::Filling { opacity: 0.3 }, layer.colour),
             Self::Bars(layer) => (&layer.name, Sign::Filling { opacity: 1.0 }, layer.colour),
             Self::Note(_) | Self::Diagonal => return None,

@@ -15,10 +15,6 @@ pub enum Marker {
     Triangle,
     /// A square.
     Square,
-    /// A square on its corner.
-    Diamond,
-    /// Two crossing strokes.
-    Cross,
 }
 
 /// Points.
@@ -143,58 +139,6 @@ impl Default for Bars {
     }
 }
 
-/// Five numbers about a sample, and what lies outside.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct BoxPlot {
-    /// Its middle on the x axis.
-    pub at: f64,
-    /// The three quartiles.
-    pub quartiles: [f64; 3],
-    /// Ends of the whiskers.
-    pub whiskers: (f64, f64),
-    /// Values outside them.
-    pub outliers: Vec<f64>,
-}
-
-impl BoxPlot {
-    /// Of the finite `values`; whiskers reach the last value within 1.5 box heights. `None` without values.
-    pub fn of(at: f64, values: &[f64]) -> Option<Self> {
-        let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        sorted.sort_by(f64::total_cmp);
-        let last = sorted.len().checked_sub(1)?;
-        let quantile = |share: f64| {
-            let place = share * last as f64;
-            let (below, part) = (place.floor() as usize, place.fract());
-            sorted[below] * (1.0 - part) + sorted[(below + 1).min(last)] * part
-        };
-        let quartiles = [0.25, 0.5, 0.75].map(quantile);
-        let reach = 1.5 * (quartiles[2] - quartiles[0]);
-        let inside = |value: &f64| *value >= quartiles[0] - reach && *value <= quartiles[2] + reach;
-        let within: Vec<f64> = sorted.iter().copied().filter(inside).collect();
-        let whiskers = (*within.first()?, *within.last()?);
-        Some(Self { at, quartiles, whiskers, outliers: sorted.into_iter().filter(|value| !inside(value)).collect() })
-    }
-}
-
-/// Boxplots of one colour.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Boxes {
-    /// The boxes.
-    pub boxes: Vec<BoxPlot>,
-    /// Their width in units of the x axis.
-    pub width: f64,
-    /// Their colour.
-    pub colour: Colour,
-    /// In the legend.
-    pub name: String,
-}
-
-impl Default for Boxes {
-    fn default() -> Self {
-        Self { boxes: Vec::new(), width: 0.6, colour: Colour::default(), name: String::new() }
-    }
-}
-
 /// Lines around the regions of highest density that hold given shares of weighted draws. For linear axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contours {
@@ -204,8 +148,6 @@ pub struct Contours {
     pub weights: Vec<f64>,
     /// The shares.
     pub shares: Vec<f64>,
-    /// Filled, lightly.
-    pub filled: bool,
     /// Their colour.
     pub colour: Colour,
     /// In the legend.
@@ -218,7 +160,6 @@ impl Default for Contours {
             points: Vec::new(),
             weights: Vec::new(),
             shares: vec![0.5, 0.9],
-            filled: true,
             colour: Colour::default(),
             name: String::new(),
         }
@@ -252,7 +193,6 @@ pub enum Layer {
     /// Bars from zero, with error bars.
     Bars(Bars),
     /// Boxplots.
-    Boxes(Boxes),
     /// A density over the plane.
     Contours(Contours),
     /// A text.
@@ -271,7 +211,7 @@ macro_rules! layer_from {
     )*};
 }
 
-layer_from!(Points, Line, Area, Rule, Bars, Boxes, Contours, Note);
+layer_from!(Points, Line, Area, Rule, Bars, Contours, Note);
 
 impl Layer {
     /// Calls `see` with every point that must fit into the panel. `None` says nothing about that axis.
@@ -292,13 +232,6 @@ impl Layer {
                     see(Some(at - width / 2.0), Some(*value));
                     see(Some(at + width / 2.0), error.map(|error| error.0));
                     see(None, error.map(|error| error.1));
-                }
-            }
-            Self::Boxes(Boxes { boxes, width, .. }) => {
-                for BoxPlot { at, whiskers, outliers, .. } in boxes {
-                    see(Some(at - width / 2.0), Some(whiskers.0));
-                    see(Some(at + width / 2.0), Some(whiskers.1));
-                    outliers.iter().for_each(|&outlier| see(None, Some(outlier)));
                 }
             }
             Self::Note(_) | Self::Diagonal => {}
@@ -333,17 +266,6 @@ pub fn grouped(series: Vec<(String, Vec<Bar>)>) -> Vec<Layer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn boxes_of_known_samples() {
-        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 100.0, f64::NAN];
-        let found = BoxPlot::of(0.0, &values).expect("values");
-        assert_eq!(found.quartiles, [2.25, 3.5, 4.75]);
-        assert_eq!(found.whiskers, (1.0, 5.0));
-        assert_eq!(found.outliers, [100.0]);
-        assert_eq!(BoxPlot::of(0.0, &[f64::NAN]), None);
-        assert_eq!(BoxPlot::of(0.0, &[7.0]).expect("values").quartiles, [7.0; 3]);
-    }
 
     #[test]
     fn groups_are_centred_and_do_not_overlap() {

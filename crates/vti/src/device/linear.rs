@@ -138,9 +138,4 @@ impl Linear {
     pub fn inputs(&self) -> &Reach {
         &self.inputs
     }
-
-    /// Multiply-adds of `y = W x + b` for a row of dimension `dim`.
-    pub fn multiply_adds(&self, dim: u32) -> f64 {
-        (0..self.outputs.units(dim)).map(|output| self.stairs.prefix(output) as f64).sum()
-    }
 }

@@ -129,11 +129,6 @@ impl Layer {
         }
     }
 
-    /// Multiply-adds of a pass over a row of dimension `dim`, its context aside.
-    pub(super) fn multiply_adds(&self, dim: u32) -> f64 {
-        if let Self::Autoregressive { made, .. } = self { made.multiply_adds(dim) } else { 0.0 }
-    }
-
     /// Hidden units, and inputs of the widest map, that a backward pass needs scratch for.
     pub(super) fn scratch_sizes(&self) -> (usize, usize) {
         match self {

@@ -201,12 +201,6 @@ impl Made {
         self.variable_outputs[variable].clone()
     }
 
-    /// Multiply-adds of a pass over a row of dimension `dim`, its context aside.
-    pub(crate) fn multiply_adds(&self, dim: u32) -> f64 {
-        let maps = self.blocks.iter().flatten().chain([&self.initial, &self.output]);
-        maps.map(|linear| linear.multiply_adds(dim)).sum()
-    }
-
     /// The most inputs any of its maps has.
     pub(crate) fn max_inputs(&self) -> usize {
         let context = match self.injections.first() {

@@ -140,12 +140,6 @@ impl Flow {
         self.layout.tensors()
     }
 
-    /// Multiply-adds of the conditioners in either direction for a row with `dim` active coordinates. A backward pass does
-    /// twice as many.
-    pub fn multiply_adds(&self, dim: u32) -> f64 {
-        self.layers.iter().map(|layer| layer.multiply_adds(dim)).sum()
-    }
-
     /// Random initial φ. Last layers of conditioners are 0, so the flow starts as the identity.
     pub fn initial_parameters<T: Real>(&self, seed: u64) -> Vec<T> {
         self.layout.initial(seed, 0)
@@ -198,7 +192,7 @@ impl Flow {
     }
 
     /// Gradients of a function of θ and log-determinants after [`Flow::forward`], whose derivatives
-    /// [`Workspace::write_gradients`] set: with respect to φ (written to `gradient`), z and features (read from `work`).
+    /// [`Workspace::write_gradients`] set: with respect to φ (written to `gradient`) and z (read from `work`).
     /// Uses up what the forward pass left: each backward pass needs one of its own.
     pub fn backward<D: Device>(
         &self,

@@ -26,10 +26,8 @@ pub(super) struct Training<D: Device> {
     pub(super) x: D::Matrix,
     pub(super) log_det: D::Matrix,
     pub(super) scratch: Scratch<D>,
-    /// Of the dense context, where there is one.
-    pub(super) encoded: Option<D::Matrix>,
-    /// Of the features, where an encoder stands between.
-    pub(super) features: Option<D::Matrix>,
+    /// Of what the encoder makes of contexts, where there is one.
+    encoded: Option<D::Matrix>,
     /// Of the parameters; empty in the first shard, which writes to the caller's.
     pub(super) parameters: D::Buffer,
     /// Where scores are wanted.
@@ -72,22 +70,20 @@ impl<D: Device> Shard<D> {
         let sizes = flow.layers.iter().map(Layer::scratch_sizes);
         let (hidden, inputs) = sizes.fold((0, 0), |(h, i), (hidden, inputs)| (h.max(hidden), i.max(inputs)));
         let inputs = inputs.max(flow.encoder.as_ref().map_or(0, |encoder| encoder.max_inputs()));
-        let dense = match flow.encoded {
-            Encoded::Dense(width) => Some(width),
-            Encoded::Symbols(_) => None,
+        let dense = match (&flow.encoder, flow.encoded) {
+            (Some(_), Encoded::Dense(width)) => Some(width),
+            _ => None,
         };
         let scores = || {
             let tapes = flow.layers.iter().map(|layer| layer.score_tape(device, rows, max_dim));
             Ok::<_, DeviceError>(Scores { x: coordinates()?, tapes: tapes.collect::<Result<_, _>>()? })
         };
         let for_training = || {
-            let wants_features = flow.encoder.is_some() && features > 0;
             Ok::<_, DeviceError>(Training {
                 x: coordinates()?,
                 log_det: device.matrix(1, rows)?,
                 scratch: Scratch { made: Made::scratch(device, hidden, inputs, rows)?, spare: coordinates()? },
                 encoded: dense.map(|width| device.matrix(width, rows)).transpose()?,
-                features: wants_features.then(|| device.matrix(features, rows)).transpose()?,
                 parameters: device.buffer(if first { 0 } else { flow.parameter_count() })?,
                 scores: (passes == Passes::TrainingWithScores).then(scores).transpose()?,
             })
@@ -154,15 +150,8 @@ impl<D: Device> Shard<D> {
     pub(super) fn backward(&mut self, flow: &Flow, device: &D, parameters: &D::Buffer) -> Result<(), DeviceError> {
         let Self { rows, contexts, features, encoder, x, tapes, training, .. } = self;
         let Some(training) = training else { return Ok(()) };
-        let Training {
-            x: x_gradient,
-            log_det,
-            scratch,
-            encoded: encoded_gradient,
-            features: feature_gradient,
-            parameters: gradient,
-            scores: _,
-        } = training;
+        let Training { x: x_gradient, log_det, scratch, encoded: encoded_gradient, parameters: gradient, .. } =
+            training;
         if let Some(matrix) = encoded_gradient {
             device.clear(matrix)?;
         }
@@ -177,11 +166,7 @@ impl<D: Device> Shard<D> {
             if let Some(to) = tape.output_gradient() {
                 device.copy(contexts, from, to)?;
             }
-            if let Some(matrix) = feature_gradient.as_mut() {
-                device.clear(matrix)?;
-            }
-            let scratch = &mut scratch.made.transposed;
-            net.backward(&call, tape, scratch, feature_gradient.as_mut(), gradient)?;
+            net.backward(&call, tape, &mut scratch.made.transposed, None, gradient)?;
         }
         Ok(())
     }

@@ -336,27 +336,6 @@ impl<D: Device> Workspace<D> {
         Ok(())
     }
 
-    /// Reads the derivatives with respect to the features of every context after a backward pass.
-    pub fn read_feature_gradient(&self, device: &D, features: &mut [D::Real]) -> Result<(), FlowError> {
-        self.check_training()?;
-        let ContextShape::Features(stride) = self.shape.context else {
-            return Ok(());
-        };
-        ShortSlice::check("features", features.len(), self.batch.feature_rows() * stride)?;
-        features.fill(D::Real::ZERO);
-        let mut part = vec![D::Real::ZERO; features.len()];
-        for shard in &self.shards {
-            let Some(training) = &shard.training else { continue };
-            if let Some(matrix) = training.features.as_ref().or(training.encoded.as_ref()) {
-                // A context may occur in several shards.
-                part.fill(D::Real::ZERO);
-                device.export(&shard.contexts, matrix, Placement::Whole { stride, first: 0 }, &mut part)?;
-                features.iter_mut().zip(&part).for_each(|(sum, &part)| *sum += part);
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn forward(&mut self, flow: &Flow, device: &D, parameters: &D::Buffer) -> Result<(), DeviceError> {
         self.forward_done = false;
         device.workers().try_for_each(&mut self.shards, |_, shard| shard.forward(flow, device, parameters))?;

@@ -2,7 +2,7 @@
 //!
 //! `q(word) = Π_i q(word_i | word_{<i})`, where variable i has as many outputs as its symbols need: one logit for a bit, one
 //! per symbol for a digit. Sampling evaluates each unit of the network once ([`WordNet::sample`]), with the same bits as a
-//! full pass per symbol ([`WordNet::sample_by_full_passes`]).
+//! full pass per symbol.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::word_workspace::{Shard, WordPasses, WordWorkspace};
 use crate::device::{Choice, Device, DeviceError, Entry, ShortSlice, Symbols};
 use crate::flow::Tensor;
 use crate::flow::context::{ContextCall, Encoded};
-use crate::flow::made::{Made, MadeShape, MadeTape, RowCall};
+use crate::flow::made::{Made, MadeShape, RowCall};
 use crate::flow::parameters::Layout;
 use crate::simd::Real;
 use crate::space::ModelSpace;
@@ -192,31 +192,6 @@ impl WordNet {
         work: &mut WordWorkspace<D>,
         rules: Option<&dyn ModelSpace>,
     ) -> Result<(), WordError> {
-        self.draw(device, parameters, work, rules, |call, words, variable, tape| {
-            self.made.step(call, words, variable, tape)
-        })
-    }
-
-    /// The same words by a whole pass for every symbol: the obvious way, to check [`WordNet::sample`] against.
-    pub fn sample_by_full_passes<D: Device>(
-        &self,
-        device: &D,
-        parameters: &D::Buffer,
-        work: &mut WordWorkspace<D>,
-        rules: Option<&dyn ModelSpace>,
-    ) -> Result<(), WordError> {
-        self.draw(device, parameters, work, rules, |call, words, _, tape| self.made.evaluate(call, words, tape))
-    }
-
-    /// Draws the variables one after another; `evaluate` brings the logits of one up to date.
-    fn draw<D: Device>(
-        &self,
-        device: &D,
-        parameters: &D::Buffer,
-        work: &mut WordWorkspace<D>,
-        rules: Option<&dyn ModelSpace>,
-        evaluate: impl Fn(&RowCall<'_, D>, &D::Matrix, usize, &mut MadeTape<D>) -> Result<(), DeviceError> + Sync,
-    ) -> Result<(), WordError> {
         self.check(work, device.len(parameters), rules)?;
         work.forward_done = false;
         let draw = |shard: &mut Shard<D>| {
@@ -224,7 +199,7 @@ impl WordNet {
             device.clear(&mut shard.inputs)?;
             for variable in 0..self.arities.len() {
                 let call = RowCall { device, parameters, rows: &shard.rows };
-                evaluate(&call, &shard.inputs, variable, &mut shard.tape)?;
+                self.made.step(&call, &shard.inputs, variable, &mut shard.tape)?;
                 if let Some(rules) = rules {
                     shard.forbid(self, device, rules, variable)?;
                 }

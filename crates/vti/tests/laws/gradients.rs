@@ -100,8 +100,6 @@ fn check_gradients(case: &Case, seed: u64, scale: f64) {
     device.read(&gradient, &mut found).unwrap();
     let mut found_z = vec![0.0; z.len()];
     work.read_z_gradient(device, &mut found_z).unwrap();
-    let mut found_features = vec![0.0; setup.features.len()];
-    work.read_feature_gradient(device, &mut found_features).unwrap();
 
     let step = 1e-5;
     let check = |what: &str, index: usize, found: f64, value: &dyn Fn(f64) -> f64| {
@@ -139,27 +137,14 @@ fn check_gradients(case: &Case, seed: u64, scale: f64) {
             });
         }
     }
-    if let ContextShape::Features(width) = setup.flow.shape().context {
-        for index in 0..found_features.len() {
-            check("feature", index, found_features[index], &|step| {
-                let mut moved = setup.features.clone();
-                moved[index] += step;
-                let mut batch = Batch::new();
-                moved.chunks(width).for_each(|features| _ = batch.push_features(features));
-                (0..rows).for_each(|row| batch.push(setup.batch.active(row), setup.contexts[row]));
-                probe.value(&setup, &batch, &setup.parameters, &z)
-            });
-        }
-    }
 }
 
-/// All a training pass finds: θ, log-determinants and gradients with respect to parameters, z and features.
+/// All a training pass finds: θ, log-determinants and gradients with respect to parameters and z.
 struct Found {
     theta: Vec<f64>,
     log_det: Vec<f64>,
     parameters: Vec<f64>,
     z: Vec<f64>,
-    features: Vec<f64>,
 }
 
 /// A pass over rows `rows` of the setup, with the probe's derivatives, in a given workspace.
@@ -180,7 +165,6 @@ fn training_pass(
         log_det: vec![0.0; rows.len()],
         parameters: vec![0.0; setup.parameters.len()],
         z: vec![0.0; z.len()],
-        features: vec![0.0; setup.features.len()],
     };
     work.read_theta(device, &mut found.theta, &mut found.log_det).unwrap();
     let places = rows.start * d..rows.end * d;
@@ -193,7 +177,6 @@ fn training_pass(
     setup.flow.backward(device, &parameters, work, &mut gradient).unwrap();
     device.read(&gradient, &mut found.parameters).unwrap();
     work.read_z_gradient(device, &mut found.z).unwrap();
-    work.read_feature_gradient(device, &mut found.features).unwrap();
     found
 }
 
@@ -227,19 +210,15 @@ fn large_batches_are_sums_of_small_ones() {
                 sum.theta.extend(part.theta);
                 sum.log_det.extend(part.log_det);
                 sum.z.extend(part.z);
-                let totals = [(&mut sum.parameters, part.parameters), (&mut sum.features, part.features)];
-                for (sum, part) in totals {
-                    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-                }
+                sum.parameters.iter_mut().zip(part.parameters).for_each(|(sum, part)| *sum += part);
             }
             let name = &case.name;
             close(&whole.theta, &sum.theta, &format!("{name}: θ"));
             close(&whole.log_det, &sum.log_det, &format!("{name}: log-det"));
             close(&whole.z, &sum.z, &format!("{name}: dz"));
             close(&whole.parameters, &sum.parameters, &format!("{name}: dφ"));
-            close(&whole.features, &sum.features, &format!("{name}: d features"));
-            let moved = |values: &[f64]| values.iter().filter(|&&value| value != 0.0).count() > values.len() / 4;
-            assert!(moved(&whole.parameters) && (setup.features.is_empty() || moved(&whole.features)), "{name}");
+            let moved = whole.parameters.iter().filter(|&&value| value != 0.0).count();
+            assert!(moved > whole.parameters.len() / 4, "{name}");
         }
     }
 }
@@ -255,7 +234,7 @@ fn workspaces_can_be_used_again() {
             let mut fresh = setup.flow.workspace(&setup.device, 700, Passes::Training).unwrap();
             let again = training_pass(&setup, &probe, rows.clone(), &mut used);
             let first = training_pass(&setup, &probe, rows.clone(), &mut fresh);
-            let all = |found: Found| [found.theta, found.log_det, found.parameters, found.z, found.features].concat();
+            let all = |found: Found| [found.theta, found.log_det, found.parameters, found.z].concat();
             assert_eq!(all(again), all(first), "{}, rows {rows:?}", case.name);
         }
     }

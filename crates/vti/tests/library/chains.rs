@@ -1,8 +1,6 @@
 //! Diagnostics of chains against ArviZ, and against the known effective size of autoregressive chains.
 //!
-//! `data/chains_by_arviz.json` was written by `bench/peer/chains.py`.
-
-#![allow(missing_docs, clippy::unwrap_used)]
+//! `tests/data/chains_by_arviz.json` was written by `bench/peer/chains.py`.
 
 use serde_json::Value;
 use vti::random::{Purpose, Stream};
@@ -24,7 +22,7 @@ fn autoregressive(stream: &mut Stream, draws: usize, phi: f64) -> Vec<f64> {
 
 #[test]
 fn diagnostics_agree_with_arviz() {
-    let file: Value = serde_json::from_str(include_str!("data/chains_by_arviz.json")).unwrap();
+    let file: Value = serde_json::from_str(include_str!("../data/chains_by_arviz.json")).unwrap();
     for case in file["cases"].as_array().unwrap() {
         let chains: Vec<Vec<f64>> = serde_json::from_value(case["chains"].clone()).unwrap();
         let chains = slices(&chains);

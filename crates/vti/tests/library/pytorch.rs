@@ -1,9 +1,7 @@
 //! Values and gradients of small flows against PyTorch's automatic differentiation.
 //!
-//! `data/flow_by_pytorch.json` was written by `bench/peer/oracle.py dump`; it holds parameters, inputs, outputs and gradients
+//! `tests/data/flow_by_pytorch.json` was written by `bench/peer/oracle.py dump`; it holds parameters, inputs, outputs and gradients
 //! of the loss `mean(½|θ|² − log-det)` in double precision.
-
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use serde_json::Value;
 use vti::device::{Cpu, Device};
@@ -107,7 +105,7 @@ fn compare(case: &Value, settings: &FlowSettings) {
 
 #[test]
 fn small_flows_agree_with_pytorch() {
-    let cases: Value = serde_json::from_str(include_str!("data/flow_by_pytorch.json")).unwrap();
+    let cases: Value = serde_json::from_str(include_str!("../data/flow_by_pytorch.json")).unwrap();
     compare(&cases["affine"], &FlowSettings::affine(3, 2, 5));
     compare(&cases["spline"], &FlowSettings::spline(3, 2, 5));
 }

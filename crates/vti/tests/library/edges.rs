@@ -1,7 +1,5 @@
 //! Settings, errors and the edges of what a flow accepts.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use vti::device::{Cpu, Device, ShortSlice};
 use vti::flow::{
     AffineSettings, Batch, ContextShape, DiagonalSettings, Flow, FlowError, FlowSettings, FlowShape, GlobalSettings,
@@ -121,7 +119,6 @@ fn passes(flow: &Flow, batch: &Batch<f64>, capacity: usize) -> (Vec<f64>, Vec<f6
     flow.backward(&device, &parameters, &mut work, &mut gradient).unwrap();
     let mut found = vec![f64::NAN; flow.parameter_count()];
     device.read(&gradient, &mut found).unwrap();
-    work.read_feature_gradient(&device, &mut vec![0.0; 2 * batch.feature_rows()]).unwrap();
     let mut evaluation = flow.workspace(&device, capacity, Passes::Evaluation).unwrap();
     evaluation.set_batch(&device, batch).unwrap();
     evaluation.write_theta(&device, &theta).unwrap();

@@ -1,7 +1,5 @@
 //! Estimates from weighted draws in strata on a problem with a known answer.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use vti::random::{Purpose, Stream};
 use vti::stats::{Estimate, EstimateError, Stratum, log_total, ratio, shares};
 

@@ -1,7 +1,5 @@
 //! Laws of spaces of models, over a table of them, and exact facts about single ones.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
 //! The device's operations against slow, obvious implementations, for every instruction set and both precisions.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use vti::device::{
     Activation, ContextTable, ContextTableGradient, Cpu, Device, Group, InputGradient, Linear, Output, Part, Placement,
     Reach, Residual, ResidualUnits, RowPlan, Staircase,

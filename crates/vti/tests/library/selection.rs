@@ -1,10 +1,5 @@
 //! Variable selection: densities against finite differences, evidences against closed forms and published figures.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
-#[path = "tables/hald.rs"]
-mod hald;
-
 use std::sync::Arc;
 
 use vti::device::Cpu;
@@ -18,7 +13,7 @@ use vti::problem::selection::{
 use vti::random::{Purpose, Stream};
 use vti::workers::Workers;
 
-use hald::hald;
+use crate::hald::hald;
 
 /// A covariate.
 fn term(name: &str, values: Vec<f64>) -> Term {

@@ -1,7 +1,5 @@
 //! Laws of constraints: bijections with their Jacobians and gradients, at ordinary points and far out.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use vti::problem::Constraint::{Interval, Positive, Real, Simplex};
 use vti::problem::{Constraint, ConstraintError, Constraints};
 use vti::random::{Purpose, Stream};

@@ -1,9 +1,7 @@
 //! Pareto-smoothed importance sampling against ArviZ, and against what is known of it.
 //!
-//! `data/psis_by_arviz.json` was written by `bench/peer/psis.py`: log weights, k̂, those smoothing changed, and the log of the
+//! `tests/data/psis_by_arviz.json` was written by `bench/peer/psis.py`: log weights, k̂, those smoothing changed, and the log of the
 //! smoothed weights' sum.
-
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use serde_json::Value;
 use vti::random::{Purpose, Stream};
@@ -42,7 +40,7 @@ fn pareto(stream: &mut Stream, draws: usize, k: f64) -> Vec<f64> {
 
 #[test]
 fn smoothed_weights_agree_with_arviz() {
-    let file: Value = serde_json::from_str(include_str!("data/psis_by_arviz.json")).unwrap();
+    let file: Value = serde_json::from_str(include_str!("../data/psis_by_arviz.json")).unwrap();
     for case in file["cases"].as_array().unwrap() {
         let name = case["name"].as_str().unwrap();
         let raw: Vec<f64> = case["log_weights"].as_array().unwrap().iter().map(number).collect();

@@ -1,10 +1,5 @@
 //! Answers: one type for everything that was found, which survives its own file.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-#[path = "tables/hald.rs"]
-mod hald;
-
 use std::sync::Arc;
 
 use vti::answer::{Answer, AnswerError, Findings, Found, Method, Run, Sources, Subject};
@@ -18,6 +13,8 @@ use vti::problem::selection::{Selection, SelectionSettings, Standardise};
 use vti::problem::{self, Problem};
 use vti::space::OneOf;
 use vti::train::{Silent, TrainSettings, Trainer};
+
+use crate::hald::hald;
 
 fn learn(problem: Arc<dyn Problem>, device: &Cpu<f64>, settings: TrainSettings) -> (Posterior<Cpu<f64>>, Run) {
     let settings = TrainSettings { batch: 64, ..settings };
@@ -38,7 +35,7 @@ fn survives(answer: &Answer) {
 
 #[test]
 fn a_selection_is_answered_in_the_units_of_its_data() {
-    let selection = Selection::new(&hald::hald(), Standardise::Full, &SelectionSettings::default());
+    let selection = Selection::new(&hald(), Standardise::Full, &SelectionSettings::default());
     let selection = Arc::new(selection.unwrap());
     let device = Cpu::new(2).unwrap();
     let (posterior, run) = learn(selection.clone(), &device, TrainSettings { steps: 200, ..TrainSettings::default() });
