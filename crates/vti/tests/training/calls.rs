@@ -8,18 +8,21 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
-use vti::check::{LocalMove, RefineSettings, refine};
+use vti::check::{CheckSettings, LocalMove, RefineSettings, check, refine};
 use vti::device::Cpu;
+use vti::evidence::AnnealSettings;
 use vti::family::{FamilySettings, FlowKind, Structure};
 use vti::posterior::Posterior;
 use vti::problem::dag::simulate::{SimulationSettings, simulate};
 use vti::problem::dag::{Dag, DagSettings, Noise, Sem};
 use vti::problem::{
-    BatchError, BlockBatch, BlockModels, Blocks, Constraints, DensityBatch, DensityError, Preconditioner, Problem,
+    BatchError, BlockBatch, BlockModels, BlockParticles, Blocks, Constraints, DensityBatch, DensityError,
+    Preconditioner, Problem,
 };
 use vti::rjmcmc::{RjmcmcSettings, rjmcmc};
+use vti::smc::{Sampler, SmcSettings};
 use vti::space::{ModelSpace, Subsets};
-use vti::train::{FlowGradient, Stop, TrainSettings, Trainer};
+use vti::train::{FlowGradient, Silent, Stop, TrainSettings, Trainer};
 use vti::workers::Workers;
 
 use crate::{families, settings};
@@ -83,9 +86,9 @@ struct InBlocks {
 }
 
 impl InBlocks {
-    fn new() -> Arc<Self> {
+    fn new(sem: Sem) -> Arc<Self> {
         let simulation = SimulationSettings { nodes: 3, rows: 20, sem: Sem::Linear {}, ..Default::default() };
-        let settings = DagSettings { sem: Sem::Linear {}, noise: Noise::Unknown {}, ..DagSettings::default() };
+        let settings = DagSettings { sem, noise: Noise::Unknown {}, ..DagSettings::default() };
         let dag = Dag::new(simulate(&simulation).unwrap().table, settings).unwrap();
         Arc::new(Self { dag, calls: Calls::default() })
     }
@@ -131,6 +134,19 @@ impl Blocks for InBlocks {
 
     fn log_evidence_estimate(&self, block: usize, key: u64) -> f64 {
         self.dag.log_evidence_estimate(block, key)
+    }
+
+    fn has_exact_evidences(&self) -> bool {
+        self.dag.has_exact_evidences()
+    }
+
+    fn log_likelihood_batch(
+        &self,
+        particles: &mut [BlockParticles<'_>],
+        workers: &Workers,
+    ) -> Result<bool, BatchError> {
+        self.calls.add(particles.iter().map(|particles| particles.values.len()).sum());
+        self.dag.log_likelihood_batch(particles, workers)
     }
 
     fn models(&self) -> Option<&dyn BlockModels> {
@@ -189,7 +205,7 @@ fn whole_densities_are_asked_once_per_batch_from_one_thread() {
 #[test]
 fn factors_are_asked_once_per_batch_from_one_thread() {
     for structure in [Structure::Blocks, Structure::Joint] {
-        let problem = InBlocks::new();
+        let problem = InBlocks::new(Sem::Linear {});
         let flow = FlowKind::Affine { layers: 2, blocks: 1, hidden: 16 };
         let family = FamilySettings { structure, flow, ..FamilySettings::default() };
         let posterior = step_by_step(problem.clone(), &problem.calls, &family, &settings());
@@ -203,4 +219,37 @@ fn chains_across_models_ask_from_one_thread() {
     let settings = RjmcmcSettings { chains: 12, sweeps: 40, burn_in: 20, thin: 2, ..Default::default() };
     rjmcmc(&*problem, &Workers::new(2).unwrap(), &settings, &mut |_| ControlFlow::Continue(())).unwrap();
     assert!(!problem.calls.take().is_empty());
+}
+
+#[test]
+fn particles_are_asked_for_together_from_one_thread() {
+    let problem = Whole::new();
+    let settings = SmcSettings { runs: 4, particles: 32, sweeps: 1, jumps: 2, steps: 3, kept: 1, ..Default::default() };
+    let reference = vec![(0.0, 2.0); 4];
+    let mut sampler = Sampler::new(&*problem, &reference, &settings, 1);
+    let mut rounds = 0;
+    let count = &mut |_| {
+        rounds += 1;
+        true
+    };
+    assert!(sampler.run(4, &Workers::new(2).unwrap(), count).unwrap());
+    let calls = problem.calls.take();
+    // All runs at first, then the proposals of other models and the steps of every round, of those that are still on their way.
+    assert_eq!((calls.len(), calls[0]), (1 + 5 * rounds, 4 * 32));
+    assert!(calls.is_sorted_by(|a, b| a >= b) && calls.iter().all(|rows| rows % 32 == 0), "{calls:?}");
+}
+
+#[test]
+fn annealed_blocks_are_asked_for_together_from_one_thread() {
+    let problem = InBlocks::new(Sem::Mlp { hidden: 1, bias: false });
+    let device = Cpu::<f32>::new(2).unwrap();
+    let settings = TrainSettings { steps: 5, batch: 32, ..settings() };
+    let trainer = Trainer::new(problem.clone(), device, &FamilySettings::default(), &settings).unwrap();
+    let posterior = trainer.run(&mut Silent).unwrap().posterior;
+    problem.calls.take();
+    check(&posterior, &CheckSettings { draws: 100, ..CheckSettings::default() }).unwrap();
+    let calls = problem.calls.take();
+    // The draws, and then far more particles at a time than one key has.
+    let anneal = AnnealSettings::default();
+    assert!(calls.iter().any(|&rows| rows > 2 * anneal.runs * anneal.particles), "{calls:?}");
 }

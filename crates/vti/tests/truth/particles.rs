@@ -1,0 +1,158 @@
+//! Particles that know nothing of q find the posterior, and say how far they may be off.
+
+use std::sync::Arc;
+
+use vti::check::{CheckSettings, Depth, OpinionSettings, VerdictKind, check};
+use vti::device::Cpu;
+use vti::evidence::ParticleMove;
+use vti::family::FamilySettings;
+use vti::problem::selection::{
+    CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, RegressionData, Selection, SelectionSettings,
+    Standardise, Term, enumerate,
+};
+use vti::problem::{self, Problem};
+use vti::random::{Purpose, Stream};
+use vti::smc::{Sampled, Sampler, SmcSettings};
+use vti::space::OneOf;
+use vti::workers::Workers;
+
+use crate::{affine, train};
+
+fn quick(by: ParticleMove) -> SmcSettings {
+    SmcSettings { particles: 256, by, steps: if by == ParticleMove::RandomWalk { 8 } else { 4 }, ..Default::default() }
+}
+
+fn sampled(problem: &dyn Problem, settings: &SmcSettings, threads: usize) -> Sampled {
+    let reference = problem.reference().unwrap();
+    let mut sampler = Sampler::new(problem, &reference, settings, 1);
+    assert!(sampler.run(settings.runs, &Workers::new(threads).unwrap(), &mut |_| true).unwrap());
+    sampler.found().unwrap()
+}
+
+/// Forty rows with eight covariates, the first two of which are all but equal; only one of them and the third matter.
+fn table() -> RegressionData {
+    let mut stream = Stream::new(4, Purpose::Other(1), 0, 0);
+    let mut columns: Vec<Vec<f64>> = (0..8).map(|_| (0..40).map(|_| stream.normal()).collect()).collect();
+    columns[1] = columns[0].iter().map(|x| x + 0.05 * stream.normal()).collect();
+    let response = (0..40).map(|row| columns[0][row] - 0.6 * columns[2][row] + stream.normal()).collect();
+    let terms = columns.into_iter().enumerate().map(|(number, values)| {
+        let name = format!("x{}", number + 1);
+        Term { columns: vec![name.clone()], name, values, always: false }
+    });
+    RegressionData { response_name: "y".into(), response, terms: terms.collect() }
+}
+
+fn selection(prior: CoefficientPrior, sigma: Option<f64>, model_prior: ModelPrior) -> Selection {
+    let settings = SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, model_prior };
+    Selection::new(&table(), Standardise::Full, &settings).unwrap()
+}
+
+/// Within four standard errors of the truth, and near it.
+fn assert_near(what: &str, found: vti::stats::Estimate, truth: f64, most: f64) {
+    let off = (found.value - truth).abs();
+    assert!(off <= 4.0 * found.se + 1e-9 && off < most, "{what}: {found:?}, truth {truth}");
+}
+
+#[test]
+fn selections_are_what_sums_over_all_models_say() {
+    let normal = CoefficientPrior::Normal { scale: 1.0 };
+    let cases = [
+        (normal, Some(1.0), ModelPrior::Uniform {}, ParticleMove::Hamiltonian),
+        (normal, None, ModelPrior::Bernoulli { p: 0.05 }, ParticleMove::Hamiltonian),
+        (normal, Some(1.0), ModelPrior::Uniform {}, ParticleMove::RandomWalk),
+        (CoefficientPrior::G { g: None }, None, ModelPrior::Uniform {}, ParticleMove::Hamiltonian),
+    ];
+    for (prior, sigma, model_prior, by) in cases {
+        let selection = selection(prior, sigma, model_prior);
+        let workers = Workers::new(2).unwrap();
+        let exact = enumerate(&selection, &workers, &EnumerationLimits::default()).unwrap();
+        let found = sampled(&selection, &quick(by), 2);
+        let case = format!("{prior:?}, {sigma:?}, {model_prior:?}, {by:?}");
+        assert_near(&case, found.log_evidence, exact.log_evidence, 0.3);
+        for (part, (&found, &truth)) in found.parts.iter().zip(&exact.inclusion).enumerate() {
+            assert_near(&format!("{case}: x{}", part + 1), found, truth, 0.05);
+        }
+        for model in found.models.iter().take(5) {
+            assert_near(&case, model.probability, exact.probability(&model.model).unwrap(), 0.05);
+        }
+    }
+}
+
+/// The same seed gives the same bits whatever the number of threads, and another seed others.
+#[test]
+fn particles_do_not_depend_on_threads() {
+    let selection = selection(CoefficientPrior::Normal { scale: 1.0 }, Some(1.0), ModelPrior::Uniform {});
+    let settings = SmcSettings { particles: 64, sweeps: 1, kept: 2, ..SmcSettings::default() };
+    let (one, three) = (sampled(&selection, &settings, 1), sampled(&selection, &settings, 3));
+    assert_eq!(one, three);
+    let reference = selection.reference().unwrap();
+    let mut other = Sampler::new(&selection, &reference, &settings, 2);
+    other.run(settings.runs, &Workers::new(2).unwrap(), &mut |_| true).unwrap();
+    assert_ne!(other.found().unwrap().log_evidence, one.log_evidence);
+}
+
+/// Three models: nothing; two modes far apart; and a normal density of which the right half is undefined.
+fn modes() -> impl Problem + 'static {
+    let normal =
+        |x: f64, mean: f64, sd: f64| -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * std::f64::consts::TAU.ln();
+    problem::from_fn(OneOf::with_dims(&[0, 1, 2]).unwrap(), move |model, theta, gradient| match model[0] {
+        0 => 0.0,
+        1 => {
+            let (a, b) = (normal(theta[0], -4.0, 0.3) + 0.7f64.ln(), normal(theta[0], 4.0, 0.3) + 0.3f64.ln());
+            let total = a.max(b) + (-(a - b).abs()).exp().ln_1p();
+            gradient[0] = ((a - total).exp() * (-4.0 - theta[0]) + (b - total).exp() * (4.0 - theta[0])) / 0.09;
+            1.0 + total
+        }
+        _ => {
+            gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+            if theta[0] > 0.0 {
+                f64::NAN
+            } else {
+                2f64.ln() + 0.5 + theta.iter().map(|&t| normal(t, 0.0, 1.0)).sum::<f64>()
+            }
+        }
+    })
+    .with_reference(vec![(0.0, 4.0); 3])
+}
+
+#[test]
+fn modes_far_apart_and_undefined_halves_are_no_obstacle() {
+    let problem = modes();
+    let found = sampled(&problem, &quick(ParticleMove::Hamiltonian), 2);
+    let evidences = [1.0, 1f64.exp(), 0.5f64.exp()];
+    let total: f64 = evidences.iter().sum();
+    assert_near("evidence", found.log_evidence, (total / 3.0).ln(), 0.1);
+    for model in &found.models {
+        let truth = evidences[usize::from(model.model[0])] / total;
+        assert_near("model", model.probability, truth, 0.05);
+    }
+    let is_left = |row: usize| f64::from(u8::from(found.points.words[row] == 1 && found.points.theta[row][0] < 0.0));
+    assert_near("left mode", found.mean(is_left), 0.7 * evidences[1] / total, 0.05);
+}
+
+/// A q that has hardly been trained is seen for what it is; and what is said instead is right.
+#[test]
+fn what_q_has_not_learned_is_corrected() {
+    let selection =
+        Arc::new(selection(CoefficientPrior::Normal { scale: 1.0 }, Some(1.0), ModelPrior::Bernoulli { p: 0.02 }));
+    let device = Cpu::<f32>::new(2).unwrap();
+    let exact = enumerate(&selection, &Workers::new(2).unwrap(), &EnumerationLimits::default()).unwrap();
+    let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
+    let posterior = train(&selection, &device, &family, 1, 128);
+    let settings = |depth| CheckSettings {
+        draws: 2000,
+        opinion: OpinionSettings { depth, smc: quick(ParticleMove::Hamiltonian), ..Default::default() },
+        ..CheckSettings::default()
+    };
+    let full = check(&posterior, &settings(Depth::Full)).unwrap();
+    assert_eq!(full.verdict.kind, VerdictKind::Corrected, "{}", full.verdict.text);
+    assert!(full.prefers_opinion);
+    let opinion = full.opinion.unwrap();
+    for (part, &truth) in opinion.parts.iter().zip(&exact.inclusion) {
+        assert_near("corrected", *part, truth, 0.03);
+    }
+    // Without a look beyond q nothing is trusted.
+    let none = check(&posterior, &settings(Depth::None)).unwrap();
+    assert!(none.opinion.is_none());
+    assert_eq!(none.verdict.kind, VerdictKind::DoNotTrust, "{}", none.verdict.text);
+}
