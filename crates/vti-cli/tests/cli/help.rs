@@ -1,5 +1,7 @@
 //! What the program says about itself, and wrong usage.
 
+use vti::train::TrainSettings;
+
 use crate::support::{Scratch, snapshot};
 
 #[test]
@@ -66,10 +68,10 @@ fn small_helpers_work() {
     scratch.refused(&["fit", "select.toml"], &["data.csv", "hint: check the path"]);
 }
 
-/// The configuration that a run of `text` keeps, with all settings.
+/// The configuration that a run of `text` keeps, with all settings but the number of steps.
 fn kept(scratch: &Scratch, text: &str) -> String {
     scratch.write("asked.toml", text);
-    scratch.fine(&["fit", "asked.toml", "--time-limit", "0.01s", "--force", "--quiet"]);
+    scratch.fine(&["fit", "asked.toml", "--steps", "2", "--force", "--quiet"]);
     scratch.read("asked.vti/config.toml")
 }
 
@@ -78,9 +80,12 @@ fn examples_say_what_is_so_without_them() {
     let scratch = Scratch::new();
     let row = |i: i32| format!("{},{}\n", i * i % 17, i * 7 % 11);
     scratch.write("data.csv", format!("y,x\n{}", (0..30).map(row).collect::<String>()));
-    for (kind, more) in [("select", "response = \"y\"\n"), ("dag", "")] {
+    let (select, dag) = (TrainSettings::default().steps, TrainSettings::blockwise().steps);
+    for (kind, more, steps) in [("select", "response = \"y\"\n", select), ("dag", "", dag)] {
+        let example = scratch.fine(&["init", kind]).data;
+        assert!(example.contains(&format!("\nsteps = {steps}\n")), "{example}");
         let bare = format!("[problem]\nkind = \"{kind}\"\ndata = \"data.csv\"\n{more}");
-        assert_eq!(kept(&scratch, &scratch.fine(&["init", kind]).data), kept(&scratch, &bare), "{kind}");
+        assert_eq!(kept(&scratch, &example), kept(&scratch, &bare), "{kind}");
     }
 }
 
