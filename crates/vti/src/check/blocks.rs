@@ -160,7 +160,8 @@ pub(super) fn correct<D: Device>(
     let check = BlockCheck { blocks: corrections, left_out, features_q: q.features, features, words };
     let basis = Basis { moved, method: check.method(is_exact), left_out, apart: check.distance() };
     let verdict = Verdict::of_blocks(khat, threshold, &basis, &correction);
-    Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
+    let is_seconded = basis.method != BlockMethod::Weights;
+    Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict, is_seconded }))
 }
 
 /// Models that draws from q met, and those that only draws from the corrected distribution did.

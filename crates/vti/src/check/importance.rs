@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::CheckError;
 use super::blocks::{self, BlockCheck, khat_of};
 use super::correction::{Correction, ModelCorrection};
-use super::opinion::{self, Opinion, OpinionSettings};
+use super::opinion::{self, FromQ, Opinion, OpinionSettings};
 use super::strata::{self, Stratified};
 use super::verdict::{Verdict, Weighed};
 use crate::device::Device;
@@ -179,25 +179,27 @@ pub fn check_watched<D: Device>(
     let threshold = stats::threshold(draws.len());
     let q_weights = q_weights(&words, &ends);
     let verdict = Verdict::of_weights(khat, threshold, &correction);
-    let found = Found { khat, threshold, log_evidence, correction, verdict, check: None };
+    let found = Found { khat, threshold, log_evidence, correction, verdict, check: None, is_seconded: false };
     let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, watch)?;
-    let opinion = match blocks {
-        Some(_) => None,
-        None => {
-            let parts = parts(posterior, &draws, &q_weights);
-            let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
-            opinion::opinion(posterior, &draws, parts, &settings.opinion, go_on)?
-        }
+    let is_seconded = blocks.as_ref().is_some_and(|found| found.is_seconded);
+    let opinion = if is_seconded {
+        None
+    } else {
+        let known = FromQ {
+            draws: &draws,
+            parts: parts(posterior, &draws, &q_weights),
+            log_evidence: log_evidence.value,
+            is_even: khat.is_some_and(|khat| khat < threshold),
+        };
+        let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
+        opinion::opinion(posterior, &known, &settings.opinion, go_on)?
     };
-    let Found { khat, threshold, log_evidence, correction, verdict, check: blocks } = blocks.unwrap_or(found);
-    let (verdict, prefers_opinion) = match (&opinion, &blocks) {
-        (_, Some(_)) => (verdict.unless(posterior.warnings()), false),
-        (None, None) => (verdict.unless(posterior.warnings()).without_opinion(), false),
-        (Some(opinion), None) => {
-            let log_total = stats::log_sum_exp(&log_weights);
-            let weights: Vec<f64> = log_weights.iter().map(|log| (log - log_total).exp()).collect();
-            let parts = parts(posterior, &draws, &weights);
-            let weighed = Weighed { khat, threshold, log_evidence, correction: &correction, parts };
+    let Found { khat, threshold, log_evidence, correction, verdict, check: blocks, .. } = blocks.unwrap_or(found);
+    let (verdict, prefers_opinion) = match &opinion {
+        None if is_seconded => (verdict.unless(posterior.warnings()), false),
+        None => (verdict.unless(posterior.warnings()).without_opinion(), false),
+        Some(opinion) => {
+            let weighed = Weighed { khat, threshold, log_evidence, correction: &correction };
             Verdict::of_opinion(&weighed, opinion, posterior.warnings())
         }
     };
@@ -244,6 +246,8 @@ pub(super) struct Found {
     pub(super) correction: Correction,
     pub(super) verdict: Verdict,
     pub(super) check: Option<BlockCheck>,
+    /// Whether it was found without q.
+    pub(super) is_seconded: bool,
 }
 
 /// The probability of each stratum under q, shared by its draws.

@@ -1,8 +1,11 @@
 //! A second opinion that does not come from q: the posterior as a sequential Monte Carlo sampler finds it from the reference.
 //!
 //! Weights, strata and chains look where q already is; a model or a mode of its parameters that q has lost is invisible to them.
-//! The sampler ([`smc`](crate::smc)) starts wherever parameters may lie and knows nothing of q. Where both agree, q can be trusted;
-//! where they do not, the sampler's answer is the correction, and says what q lacks.
+//! The sampler ([`smc`](crate::smc)) starts wherever parameters may lie and knows nothing of q. Two questions are put to it. Where has
+//! q next to no density though the posterior has? A normalised q that is right wherever particles are found, and has even weights,
+//! has lost nothing that they know of, and its own weights are the better answer, however roughly particles weigh regions against
+//! each other. Otherwise, what is the posterior? That is answered by particles alone, once a second and larger population agrees with
+//! the first.
 
 use std::collections::HashMap;
 
@@ -24,7 +27,7 @@ use crate::stats::Estimate;
 pub enum Depth {
     /// Not at all: nothing is then trusted that only q says.
     None,
-    /// A quarter of the particles, once.
+    /// Half of the particles, and half of the rounds.
     Quick,
     /// Until errors are small, or as far as the settings allow.
     #[default]
@@ -39,7 +42,8 @@ pub struct OpinionSettings {
     pub depth: Depth,
     /// Standard errors of the probabilities of parts that are small enough.
     pub error: f64,
-    /// How often the sampler is run again, with twice as many particles and rounds, while they are larger.
+    /// How often the sampler is run again, with twice as many particles and rounds, while they are larger or where it contradicts q:
+    /// then two populations must agree.
     pub repeats: usize,
     /// The sampler.
     pub smc: SmcSettings,
@@ -47,7 +51,12 @@ pub struct OpinionSettings {
 
 impl Default for OpinionSettings {
     fn default() -> Self {
-        Self { depth: Depth::default(), error: 0.005, repeats: 2, smc: SmcSettings::default() }
+        Self {
+            depth: Depth::default(),
+            error: 0.005,
+            repeats: 2,
+            smc: SmcSettings { particles: 512, ..SmcSettings::default() },
+        }
     }
 }
 
@@ -58,18 +67,23 @@ impl OpinionSettings {
         self.smc.check()
     }
 
-    /// The sampler of each round; in a quick check there is one.
+    /// The sampler of each round.
     fn rounds(&self) -> Vec<SmcSettings> {
-        let quick = |smc: &SmcSettings| SmcSettings { particles: (smc.particles / 4).max(32), ..smc.clone() };
+        let half = SmcSettings {
+            particles: (self.smc.particles / 2).max(32),
+            sweeps: self.smc.sweeps.div_ceil(2),
+            ..self.smc.clone()
+        };
         let twice = |smc: &SmcSettings| {
             let more = SmcSettings { particles: 2 * smc.particles, sweeps: 2 * smc.sweeps, ..smc.clone() };
             Some(more)
         };
-        match self.depth {
-            Depth::None => Vec::new(),
-            Depth::Quick => vec![quick(&self.smc)],
-            Depth::Full => std::iter::successors(Some(self.smc.clone()), twice).take(1 + self.repeats).collect(),
-        }
+        let (first, count) = match self.depth {
+            Depth::None => return Vec::new(),
+            Depth::Quick => (half, 2.min(1 + self.repeats)),
+            Depth::Full => (self.smc.clone(), 1 + self.repeats),
+        };
+        std::iter::successors(Some(first), twice).take(count).collect()
     }
 }
 
@@ -90,6 +104,10 @@ pub struct Opinion {
     pub effective_runs: f64,
     /// The probability of models that q has less than a tenth of.
     pub missing: Estimate,
+    /// The share of the posterior, by particles, where the density of q is less than a tenth of what it should be.
+    pub uncovered: f64,
+    /// Whether a smaller population found the same.
+    pub is_repeated: bool,
     /// Draws from the posterior, those of one run after those of another.
     #[serde(skip)]
     pub draws: Draws,
@@ -107,6 +125,12 @@ const MIN_EFFECTIVE_SHARE: f64 = 0.4;
 const MAX_ERROR: f64 = 0.02;
 const MAX_LOG_ERROR: f64 = 0.5;
 
+/// A share of the posterior that q may lack.
+const MAX_UNCOVERED: f64 = 0.01;
+
+/// Populations agree if their probabilities differ by no more than this and three standard errors.
+const SAME: f64 = 0.01;
+
 /// Models of at least this probability are compared one by one.
 const MIN_PROBABILITY: f64 = 0.02;
 
@@ -116,8 +140,17 @@ impl Opinion {
         self.sampled.mean(f)
     }
 
-    /// Whether runs agree well enough with each other to be relied on.
+    /// Whether q has density wherever particles are.
+    pub fn is_covered(&self) -> bool {
+        self.uncovered <= MAX_UNCOVERED
+    }
+
+    /// Whether runs agree well enough with each other, and with those of a smaller population, to be relied on.
     pub fn is_reliable(&self) -> bool {
+        self.is_repeated && self.is_precise()
+    }
+
+    fn is_precise(&self) -> bool {
         self.effective_runs >= MIN_EFFECTIVE_SHARE * self.runs as f64
             && self.log_evidence.se <= MAX_LOG_ERROR
             && self.largest_error() <= MAX_ERROR
@@ -136,6 +169,15 @@ impl Opinion {
         parts.chain(models).fold(0.0, f64::max)
     }
 
+    /// Whether two populations found the same.
+    fn agrees(&self, other: &Self) -> bool {
+        let same = |a: &Estimate, b: &Estimate| (a.value - b.value).abs() <= SAME + 3.0 * f64::hypot(a.se, b.se);
+        let models: HashMap<&Model, Estimate> =
+            other.correction.models.iter().map(|model| (&model.model, model.corrected)).collect();
+        self.parts.iter().zip(&other.parts).all(|(a, b)| same(a, b))
+            && self.leading().all(|model| models.get(&model.model).is_some_and(|found| same(&model.corrected, found)))
+    }
+
     /// Models that matter, under q or as found.
     pub(super) fn leading(&self) -> impl Iterator<Item = &ModelCorrection> {
         let matters = |model: &&ModelCorrection| model.q.max(model.corrected.value) >= MIN_PROBABILITY;
@@ -143,27 +185,38 @@ impl Opinion {
     }
 }
 
-/// Asks for a second opinion; none where nobody wants one, where it was ended early or where all particles were lost. `q_parts` are
-/// the probabilities of parts under q.
+/// What is known from q's own draws, which an opinion is compared with.
+pub(super) struct FromQ<'a> {
+    pub(super) draws: &'a Draws,
+    /// Probabilities of parts under q.
+    pub(super) parts: Vec<f64>,
+    /// The evidence by weights, and whether these are even enough to be used.
+    pub(super) log_evidence: f64,
+    pub(super) is_even: bool,
+}
+
+/// Asks for a second opinion; none where nobody wants one, where it was ended early or where all particles were lost.
 pub(super) fn opinion<D: Device>(
     posterior: &Posterior<D>,
-    draws: &Draws,
-    parts_q: Vec<f64>,
+    known: &FromQ<'_>,
     settings: &OpinionSettings,
     go_on: GoOn<'_>,
 ) -> Result<Option<Opinion>, CheckError> {
     let problem = &**posterior.problem();
-    let reference = problem.reference().unwrap_or_else(|| around(problem, draws));
-    let mut found = None;
+    let reference = problem.reference().unwrap_or_else(|| around(problem, known.draws));
+    let mut found = None::<Opinion>;
     for (round, smc) in settings.rounds().iter().enumerate() {
         let seed = posterior.seed().wrapping_add(round as u64);
-        let mut sampler = Sampler::new(problem, &reference, smc, seed);
+        let mut sampler = Sampler::new(problem, &reference, smc, seed)?;
         if !sampler.run(smc.runs, posterior.workers(), go_on)? {
             break;
         }
         let Some(sampled) = sampler.found() else { continue };
-        let opinion = conclude(posterior, sampled, &parts_q)?;
-        let is_enough = opinion.is_reliable() && opinion.largest_error() <= settings.error;
+        let mut opinion = conclude(posterior, sampled, known)?;
+        opinion.is_repeated = found.as_ref().is_some_and(|before| before.agrees(&opinion));
+        let is_precise = opinion.is_precise() && opinion.largest_error() <= settings.error;
+        // Of a q that has lost nothing no more need be known.
+        let is_enough = known.is_even && opinion.is_covered() || is_precise && opinion.is_repeated;
         found = Some(opinion);
         if is_enough {
             break;
@@ -210,7 +263,7 @@ fn free(constraints: Option<&Constraints>, active: &[u32], natural: &[f64]) -> V
 }
 
 /// What was found, beside what q says of it.
-fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, parts_q: &[f64]) -> Result<Opinion, CheckError> {
+fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ<'_>) -> Result<Opinion, CheckError> {
     let space = posterior.family().space();
     let q = q_of_models(posterior, &sampled)?;
     let models: Vec<ModelCorrection> = sampled
@@ -223,19 +276,21 @@ fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, parts_q: &[f6
             corrected: found.probability,
             log_evidence: None,
             khat: None,
-            draws: found.count,
+            draws: FOUND,
         })
         .collect();
     let missing = missing(&models);
     let (draws, log_weights) = draws_of(posterior, &sampled)?;
     Ok(Opinion {
-        correction: Correction::estimated(models),
-        parts_q: parts_q.to_vec(),
+        correction: Correction::known(models),
+        parts_q: known.parts.clone(),
         parts: sampled.parts.clone(),
         log_evidence: sampled.log_evidence,
         runs: sampled.runs(),
         effective_runs: sampled.effective_runs(),
         missing,
+        uncovered: uncovered(&draws, &log_weights, known.log_evidence),
+        is_repeated: false,
         draws,
         log_weights,
         sampled,
@@ -261,6 +316,9 @@ fn q_of_models<D: Device>(posterior: &Posterior<D>, sampled: &Sampled) -> Result
     Ok(q)
 }
 
+/// Particles estimate the probability of a model however few of them have it.
+const FOUND: usize = usize::MAX;
+
 /// The probability of models that q has less than a tenth of; only models whose probability is known to be there count.
 fn missing(models: &[ModelCorrection]) -> Estimate {
     let is_missing = |model: &&ModelCorrection| {
@@ -271,6 +329,12 @@ fn missing(models: &[ModelCorrection]) -> Estimate {
         value: missing().map(|model| model.corrected.value).sum(),
         se: missing().map(|model| model.corrected.se.powi(2)).sum::<f64>().sqrt(),
     }
+}
+
+/// The share of draws where `p(m) η / p(y)`, with the evidence as weights of q have it, is more than ten times as large as q.
+fn uncovered(draws: &Draws, log_weights: &[f64], log_evidence: f64) -> f64 {
+    let is_uncovered = |row: &usize| draws.log_target[*row] - log_evidence - draws.log_q[*row] > 10f64.ln();
+    (0..draws.len()).filter(is_uncovered).map(|row| log_weights[row].exp()).sum()
 }
 
 /// The sampler's draws as draws of a posterior, with their densities under q.

@@ -1,12 +1,9 @@
 //! A verdict in words.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 
+use super::Correction;
 use super::opinion::Opinion;
-use super::{Correction, ModelCorrection};
-use crate::space::Model;
 use crate::stats::Estimate;
 
 /// What to do with the answer.
@@ -34,9 +31,6 @@ pub struct Verdict {
 /// Model probabilities that differ by no more than this are the same for all practical purposes.
 const NEGLIGIBLE_DISTANCE: f64 = 0.02;
 
-/// Corrections by weights and by an opinion that differ by no more than this agree.
-const AGREEMENT: f64 = 0.01;
-
 /// Log evidences that differ by no more than this are the same for all practical purposes.
 const NEGLIGIBLE_LOG: f64 = 0.05;
 
@@ -46,20 +40,6 @@ pub(super) struct Weighed<'a> {
     pub(super) threshold: f64,
     pub(super) log_evidence: Estimate,
     pub(super) correction: &'a Correction,
-    /// Probabilities of parts.
-    pub(super) parts: Vec<f64>,
-}
-
-impl Weighed<'_> {
-    /// The largest difference between probabilities of parts, or of models that matter.
-    fn distance(&self, opinion: &Opinion) -> f64 {
-        let parts = self.parts.iter().zip(&opinion.parts).map(|(own, part)| (own - part.value).abs());
-        let own: HashMap<&Model, f64> =
-            self.correction.models.iter().map(|model| (&model.model, model.corrected.value)).collect();
-        let off =
-            |model: &ModelCorrection| (own.get(&model.model).copied().unwrap_or(0.0) - model.corrected.value).abs();
-        parts.chain(opinion.leading().map(off)).fold(0.0, f64::max)
-    }
 }
 
 /// How evidences of blocks were found.
@@ -152,38 +132,27 @@ impl Verdict {
         let says = "particles that know nothing of q";
         let (apart, error) = (opinion.distance(), opinion.largest_error());
         let is_even = weighed.khat.is_some_and(|khat| khat < weighed.threshold);
-        if !opinion.is_reliable() {
-            let text = format!(
-                "do not trust: {says} do not agree among themselves (probabilities are off by ± {error:.3}, the log evidence by ± \
-                 {:.2}), so there is nothing to compare q with; raise check.opinion.smc.particles or sweeps",
-                opinion.log_evidence.se
-            );
-            return (Self { kind: VerdictKind::DoNotTrust, text }, !is_even);
+        let shown = shown(weighed.khat, weighed.threshold);
+        if is_even && opinion.is_covered() && warnings.is_empty() {
+            let found = format!("{says} were found only where q has density too");
+            return (Self::of_distance(&format!("{shown}, {found}"), weighed.correction), false);
         }
         let more = weighed.log_evidence.value - opinion.log_evidence.value;
         let errors = f64::hypot(weighed.log_evidence.se, opinion.log_evidence.se);
-        if is_even && more > NEGLIGIBLE_LOG + 4.0 * errors {
+        let has_missed = is_even && more > NEGLIGIBLE_LOG + 4.0 * errors;
+        if !opinion.is_reliable() || has_missed {
+            let why = match has_missed {
+                true => format!("find an evidence that is smaller by {more:.2} (in logarithms) than weights of q do"),
+                false => format!(
+                    "do not agree among themselves (probabilities are off by ± {error:.3}, the log evidence by ± {:.2}, or more)",
+                    opinion.log_evidence.se
+                ),
+            };
             let text = format!(
-                "do not trust: weights of q find an evidence that is larger by {more:.2} (in logarithms) than {says} do, so these \
-                 have missed something; raise check.opinion.smc.particles or sweeps"
+                "do not trust: {says} find something that q lacks, but {why}; raise check.opinion.repeats, or particles and sweeps of \
+                 check.opinion.smc"
             );
-            return (Self { kind: VerdictKind::DoNotTrust, text }, false);
-        }
-        let agree = is_even && weighed.distance(opinion) <= AGREEMENT + 2.0 * error && warnings.is_empty();
-        if agree && apart <= NEGLIGIBLE_DISTANCE + 2.0 * error {
-            let text = format!(
-                "trust: {}, and {says} find the same probabilities, to {apart:.3} (± {error:.3})",
-                shown(weighed.khat, weighed.threshold)
-            );
-            return (Self { kind: VerdictKind::Trust, text }, false);
-        }
-        if agree {
-            let text = format!(
-                "corrected: {}; q is off by up to {apart:.3}, but its weights correct that, and {says} agree; use the corrected \
-                 probabilities",
-                shown(weighed.khat, weighed.threshold)
-            );
-            return (Self { kind: VerdictKind::Corrected, text }, false);
+            return (Self { kind: VerdictKind::DoNotTrust, text }, !has_missed);
         }
         let Estimate { value, se } = opinion.missing;
         let lacks = if value > NEGLIGIBLE_DISTANCE {

@@ -167,10 +167,15 @@ impl Population {
             self.kick();
         }
         let (dim, half) = (self.dim, self.at.logs.len() / 2);
-        let rows = self.to.z.chunks_exact_mut(dim).zip(self.momentum.chunks_exact(dim)).zip(&self.lengths);
+        let rows = self.to.z.chunks_exact_mut(dim).zip(self.momentum.chunks_exact(dim)).zip(&mut self.lengths);
         for (particle, ((z, momentum), length)) in rows.enumerate() {
             let scales = &self.scales[usize::from(particle >= half)];
-            z.iter_mut().zip(momentum).zip(scales).for_each(|((z, p), scale)| *z += length * scale * p);
+            z.iter_mut().zip(momentum).zip(scales).for_each(|((z, p), scale)| *z += *length * scale * p);
+            // A gradient without limit leads nowhere: the particle stays, and nobody is asked for a likelihood there.
+            if !z.iter().all(|z| z.is_finite()) {
+                z.copy_from_slice(&self.at.z[particle * dim..][..dim]);
+                (*length, self.log_before[particle]) = (0.0, f64::INFINITY);
+            }
         }
     }
 

@@ -23,9 +23,25 @@ pub use settings::SmcSettings;
 use self::population::{Common, Population, Stage};
 use self::sampled::Run;
 use crate::evidence::ParticleMove;
+use crate::optimise::SettingError;
 use crate::problem::{BatchError, FreeRows, Problem};
 use crate::random::{Purpose, Stream};
+use crate::space::{Catalogue, Model, ModelSpace};
 use crate::workers::Workers;
+
+/// With so many models at most each has particles of its own: how probable a model is on the way from the reference to the posterior
+/// then does not matter.
+const MAX_EACH: f64 = 64.0;
+
+/// The fewest particles of one model.
+const MIN_PARTICLES: usize = 64;
+
+/// All models, where there are few.
+fn each_model(space: &dyn ModelSpace) -> Option<Vec<Model>> {
+    let is_few = space.log_count() <= MAX_EACH.ln() + 1e-9;
+    let catalogue = Catalogue::new(space, MAX_EACH as usize).ok().filter(|_| is_few)?;
+    (0..catalogue.len()).map(|number| catalogue.model(number).ok()).collect()
+}
 
 /// Asked between two temperatures whether to go on, with how far runs have come, from 0 to 1.
 pub type GoOn<'a> = &'a mut dyn FnMut(f64) -> bool;
@@ -38,28 +54,35 @@ pub struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    /// Nothing is done yet. `reference` has a mean and a standard deviation for each free coordinate.
-    pub fn new(problem: &'a dyn Problem, reference: &'a [(f64, f64)], settings: &'a SmcSettings, seed: u64) -> Self {
-        Self { common: Common { problem, reference, settings }, seed, runs: Vec::new() }
+    /// Nothing is done yet. `reference` has a mean and a positive standard deviation for each free coordinate.
+    pub fn new(
+        problem: &'a dyn Problem,
+        reference: &'a [(f64, f64)],
+        settings: &'a SmcSettings,
+        seed: u64,
+    ) -> Result<Self, SettingError> {
+        settings.check()?;
+        let is_complete = reference.len() == problem.space().max_dim();
+        SettingError::check("reference", reference.len() as f64, is_complete, "as many as free coordinates")?;
+        let odd = reference.iter().find(|(mean, sd)| !(mean.is_finite() && *sd > 0.0 && sd.is_finite()));
+        let is_fine = odd.is_none();
+        SettingError::check("reference", odd.map_or(0.0, |(_, sd)| *sd), is_fine, "finite means, positive deviations")?;
+        Ok(Self { common: Common { problem, reference, settings }, seed, runs: Vec::new() })
     }
 
     /// So many more independent runs, side by side. False if it was ended early; these runs are then lost.
     pub fn run(&mut self, more: usize, workers: &Workers, go_on: GoOn<'_>) -> Result<bool, BatchError> {
-        let (common, first) = (&self.common, self.runs.len());
-        let stream = |run: usize| Stream::new(self.seed, Purpose::Anneal, u64::MAX, run as u64);
-        let mut slots: Vec<Option<(Population, Run)>> = (0..more).map(|_| None).collect();
-        workers.for_each(&mut slots, |slot, population| {
-            *population = Some((Population::new(common, stream(first + slot)), Run::default()));
-        });
-        let mut populations: Vec<(Population, Run)> = slots.into_iter().flatten().collect();
+        let common = &self.common;
+        let models = each_model(common.problem.space());
+        let mut populations = self.populations(models.as_deref(), more, workers);
         let mut open: Vec<&mut (Population, Run)> = populations.iter_mut().collect();
-        let mut looks = Looks::new(common, workers);
+        let (mut looks, all) = (Looks::new(common, workers), open.len());
         looks.look(&mut open)?;
         workers.for_each(&mut open, |_, (population, _)| population.start());
         let kept = common.settings.kept;
         while !open.is_empty() {
             let done: f64 = open.iter().map(|(population, _)| population.progress(kept)).sum();
-            if !go_on((done + (more - open.len()) as f64) / more as f64) {
+            if !go_on((done + (all - open.len()) as f64) / all as f64) {
                 return Ok(false);
             }
             workers.for_each(&mut open, |_, (population, _)| {
@@ -79,11 +102,32 @@ impl<'a> Sampler<'a> {
             });
             open.retain(|(population, _)| population.stage != Stage::Kept(kept));
         }
-        for (population, mut run) in populations {
+        let mut found = populations.into_iter().map(|(population, mut run)| {
             run.finish(common, &population);
-            self.runs.push(run);
+            run
+        });
+        for _ in 0..more {
+            // Populations of all models are one run together.
+            let together = found.by_ref().take(models.as_ref().map_or(1, Vec::len)).collect();
+            self.runs.push(Run::join(together));
         }
         Ok(true)
+    }
+
+    /// Populations of so many runs: one each, or one of every model, where these are given.
+    fn populations(&self, models: Option<&[Model]>, more: usize, workers: &Workers) -> Vec<(Population, Run)> {
+        let (common, first) = (&self.common, self.runs.len());
+        let each = models.map_or(1, <[Model]>::len);
+        let particles = common.settings.particles;
+        let count = if models.is_some() { (2 * particles / each).max(MIN_PARTICLES.min(particles)) } else { particles };
+        let mut slots: Vec<Option<(Population, Run)>> = (0..more * each).map(|_| None).collect();
+        workers.for_each(&mut slots, |slot, population| {
+            let (run, model) = (first + slot / each, slot % each);
+            let stream = Stream::new(self.seed, Purpose::Anneal, u64::MAX - model as u64, run as u64);
+            let model = models.map(|models| &*models[model]);
+            *population = Some((Population::new(common, model, count, stream), Run::default()));
+        });
+        slots.into_iter().flatten().collect()
     }
 
     /// What all runs found; none if all particles of all runs were lost.
@@ -105,7 +149,7 @@ impl<'a, 'p> Looks<'a, 'p> {
     }
 
     fn look(&mut self, open: &mut [&mut (Population, Run)]) -> Result<(), BatchError> {
-        let each = self.common.settings.particles;
+        let Some(each) = open.first().map(|(population, _)| population.particles.len()) else { return Ok(()) };
         if self.rows.len() != open.len() * each {
             self.rows = FreeRows::new(self.common.problem, open.len() * each);
         }
@@ -122,7 +166,8 @@ impl<'a, 'p> Looks<'a, 'p> {
     fn sweep(&mut self, open: &mut [&mut (Population, Run)]) -> Result<(), BatchError> {
         let (common, workers) = (self.common, self.workers);
         workers.for_each(open, |_, (population, _)| population.measure(common));
-        for _ in 0..common.settings.jumps {
+        let jumps = if open.iter().any(|(population, _)| population.jumps) { common.settings.jumps } else { 0 };
+        for _ in 0..jumps {
             workers.for_each(open, |_, (population, _)| population.propose_jumps(common));
             self.look(open)?;
             workers.for_each(open, |_, (population, _)| population.decide_jumps());

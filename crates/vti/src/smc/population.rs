@@ -160,17 +160,22 @@ pub(super) struct Population {
     pub(super) beta: f64,
     pub(super) log_evidence: f64,
     pub(super) stage: Stage,
+    /// Whether particles may change their models.
+    pub(super) jumps: bool,
 }
 
 impl Population {
-    /// Particles drawn from where they start.
-    pub(super) fn new(common: &Common<'_>, mut stream: Stream) -> Self {
+    /// Particles drawn from where they start: all of one model, where one is given, which they then never leave.
+    pub(super) fn new(common: &Common<'_>, model: Option<&[u16]>, count: usize, mut stream: Stream) -> Self {
         let space = common.problem.space();
         let (width, dim) = (space.arities().len(), space.max_dim());
         let mut mask = vec![false; dim];
         let particle = |_| {
             let mut word = vec![0; width];
-            common.draw_word(&mut word, &mut stream);
+            match model {
+                Some(model) => word.copy_from_slice(model),
+                None => common.draw_word(&mut word, &mut stream),
+            }
             space.mark_active(&word, &mut mask);
             let active: Vec<u32> = (0..dim as u32).filter(|&i| mask[i as usize]).collect();
             let mut free = vec![0.0; dim];
@@ -180,7 +185,7 @@ impl Population {
             }
             Particle {
                 log_prior: common.problem.log_prior(&word),
-                log_start: common.log_start(&word),
+                log_start: if model.is_some() { 0.0 } else { common.log_start(&word) },
                 log_reference: common.log_reference(&active, &free),
                 log_density: f64::NAN,
                 gradient: vec![0.0; dim],
@@ -189,7 +194,7 @@ impl Population {
                 free,
             }
         };
-        let particles: Vec<Particle> = (0..common.settings.particles).map(particle).collect();
+        let particles: Vec<Particle> = (0..count).map(particle).collect();
         Self {
             proposals: particles.clone(),
             log_ratios: vec![0.0; particles.len()],
@@ -202,6 +207,7 @@ impl Population {
             beta: 0.0,
             log_evidence: 0.0,
             stage: Stage::Tempering,
+            jumps: model.is_none(),
         }
     }
 
@@ -353,9 +359,16 @@ impl Population {
         let (half, dim) = (self.particles.len() / 2, self.moments[0].len());
         for (number, proposal) in self.proposals.iter_mut().enumerate() {
             let (moments, momentum) = (&self.moments[usize::from(number >= half)], &self.momentum[number * dim..]);
+            let mut is_finite = true;
             for &i in &proposal.active {
                 let i = i as usize;
                 proposal.free[i] += self.lengths[number] * moments[i].1 * momentum[i];
+                is_finite &= proposal.free[i].is_finite();
+            }
+            // A gradient without limit leads nowhere: the particle stays, and nobody is asked for a density there.
+            if !is_finite {
+                proposal.free.clone_from(&self.particles[number].free);
+                (self.lengths[number], self.log_ratios[number]) = (0.0, f64::NEG_INFINITY);
             }
         }
     }

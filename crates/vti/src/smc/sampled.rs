@@ -1,6 +1,7 @@
 //! What several runs found together.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::population::{Common, Particle, Population, Stage};
 use crate::evidence::join;
@@ -12,12 +13,11 @@ use crate::stats::{self, Estimate};
 #[derive(Debug, Default)]
 pub(super) struct Run {
     log_evidence: f64,
-    /// Particles that were counted.
-    count: f64,
-    /// How many of them had each word, and each of the space's features positive.
+    /// The share that each word had of all that was counted, or how often it was while that goes on.
     words: HashMap<Vec<u16>, f64>,
-    parts: Vec<f64>,
     last: Points,
+    /// What each of the last particles counts; they sum to 1.
+    weights: Vec<f64>,
 }
 
 /// Models with natural parameters.
@@ -31,6 +31,14 @@ pub struct Points {
     pub log_target: Vec<f64>,
 }
 
+impl Points {
+    fn append(&mut self, mut other: Self) {
+        self.words.append(&mut other.words);
+        self.theta.append(&mut other.theta);
+        self.log_target.append(&mut other.log_target);
+    }
+}
+
 impl Run {
     /// Counts particles once more.
     pub(super) fn count(&mut self, particles: &[Particle]) {
@@ -40,23 +48,16 @@ impl Run {
                 None => drop(self.words.insert(particle.word.clone(), 1.0)),
             }
         }
-        self.count += particles.len() as f64;
     }
 
-    /// Counts parts of models, and keeps the last particles.
+    /// From counts to shares, and keeps the last particles.
     pub(super) fn finish(&mut self, common: &Common<'_>, population: &Population) {
         self.log_evidence = population.log_evidence;
-        let space = common.problem.space();
-        let mut features = vec![0.0; space.feature_count()];
-        self.parts = vec![0.0; features.len()];
-        for (word, count) in &self.words {
-            space.features(word, &mut features);
-            let parts = self.parts.iter_mut().zip(&features).filter(|(_, feature)| **feature > 0.0);
-            parts.for_each(|(sum, _)| *sum += count);
-        }
         if population.stage == Stage::Lost {
             return;
         }
+        let total: f64 = self.words.values().sum();
+        self.words.values_mut().for_each(|count| *count /= total);
         let constraints = common.problem.constraints().filter(|constraints| !constraints.is_trivial());
         for particle in &population.particles {
             let free: Vec<f64> = particle.active.iter().map(|&i| particle.free[i as usize]).collect();
@@ -65,6 +66,25 @@ impl Run {
             self.last.theta.push(theta);
             self.last.log_target.push(particle.log_joint() - log_jacobian);
         }
+        self.weights = vec![1.0 / population.particles.len() as f64; population.particles.len()];
+    }
+
+    /// Runs that have a model each, as one that has all of them: models count by their evidences.
+    pub(super) fn join(mut runs: Vec<Self>) -> Self {
+        if runs.len() == 1 {
+            return runs.swap_remove(0);
+        }
+        let logs: Vec<f64> = runs.iter().map(|run| run.log_evidence).collect();
+        let mut joined = Self { log_evidence: stats::log_sum_exp(&logs), ..Self::default() };
+        for run in runs {
+            let share = (run.log_evidence - joined.log_evidence).exp();
+            if share > 0.0 {
+                run.words.into_iter().for_each(|(word, own)| *joined.words.entry(word).or_insert(0.0) += share * own);
+                joined.last.append(run.last);
+                joined.weights.extend(run.weights.iter().map(|weight| share * weight));
+            }
+        }
+        joined
     }
 }
 
@@ -83,8 +103,6 @@ pub struct SampledModel {
     pub model: Model,
     /// Its posterior probability.
     pub probability: Estimate,
-    /// How many particles had it, over all rounds that were kept.
-    pub count: usize,
 }
 
 /// The posterior as particles found it.
@@ -98,6 +116,8 @@ pub struct Sampled {
     pub models: Vec<SampledModel>,
     /// Draws from the posterior, those of one run after those of another.
     pub points: Points,
+    /// What each draw counts within its run.
+    weights: Vec<f64>,
     /// Where the draws of each run end.
     ends: Vec<usize>,
     /// What each run counts.
@@ -110,21 +130,14 @@ impl Sampled {
         let logs: Vec<f64> = runs.iter().map(|run| run.log_evidence).collect();
         let log_evidence = join(&logs)?;
         let combined = Combined::new(&logs);
-        let part = |part: usize| {
-            let shares: Vec<f64> = runs.iter().map(|run| run.parts[part] / run.count.max(1.0)).collect();
-            combined.mean(&shares)
-        };
-        let parts = (0..common.problem.space().feature_count()).map(part).collect();
-        let mut points = Points::default();
-        let mut ends = Vec::with_capacity(runs.len());
+        let (mut points, mut weights, mut ends) = (Points::default(), Vec::new(), Vec::with_capacity(runs.len()));
         for run in runs {
-            points.words.extend_from_slice(&run.last.words);
-            points.theta.extend_from_slice(&run.last.theta);
-            points.log_target.extend_from_slice(&run.last.log_target);
-            ends.push(points.theta.len());
+            points.append(run.last.clone());
+            weights.extend_from_slice(&run.weights);
+            ends.push(weights.len());
         }
-        let models = models(common, runs, &combined);
-        Some(Self { log_evidence, parts, models, points, ends, combined })
+        let (parts, models) = (parts(common, runs, &combined), models(common, runs, &combined));
+        Some(Self { log_evidence, parts, models, points, weights, ends, combined })
     }
 
     /// How many runs there were.
@@ -140,42 +153,48 @@ impl Sampled {
     /// What each draw counts; they sum to 1.
     pub fn weights(&self) -> Vec<f64> {
         let runs = self.runs_of_draws().zip(&self.combined.weights);
-        runs.flat_map(|(draws, weight)| vec![weight / draws.len() as f64; draws.len()]).collect()
+        runs.flat_map(|(draws, weight)| self.weights[draws].iter().map(move |own| weight * own)).collect()
     }
 
     /// The posterior mean of a function of the draws, by their places.
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Estimate {
-        let mean = |draws: std::ops::Range<usize>| {
-            let count = draws.len().max(1) as f64;
-            draws.map(&f).sum::<f64>() / count
-        };
+        let mean = |draws: Range<usize>| draws.map(|draw| self.weights[draw] * f(draw)).sum();
         self.combined.mean(&self.runs_of_draws().map(mean).collect::<Vec<f64>>())
     }
 
-    fn runs_of_draws(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+    fn runs_of_draws(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }
 }
 
+/// How probable each feature is to be positive.
+fn parts(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<Estimate> {
+    let space = common.problem.space();
+    let mut features = vec![0.0; space.feature_count()];
+    let mut shares = vec![vec![0.0; runs.len()]; features.len()];
+    for (number, run) in runs.iter().enumerate() {
+        for (word, share) in &run.words {
+            space.features(word, &mut features);
+            let positive = shares.iter_mut().zip(&features).filter(|(_, feature)| **feature > 0.0);
+            positive.for_each(|(shares, _)| shares[number] += share);
+        }
+    }
+    shares.iter().map(|shares| combined.mean(shares)).collect()
+}
+
 /// Models with their shares of all that was counted.
 fn models(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<SampledModel> {
     let space = common.problem.space();
-    let mut shares: HashMap<Model, (Vec<f64>, f64)> = HashMap::new();
+    let mut shares: HashMap<Model, Vec<f64>> = HashMap::new();
     for (number, run) in runs.iter().enumerate() {
-        for (word, count) in &run.words {
+        for (word, share) in &run.words {
             let mut word = word.clone();
             space.canonical(&mut word);
-            let (shares, total) = shares.entry(word.into()).or_insert_with(|| (vec![0.0; runs.len()], 0.0));
-            shares[number] += count / run.count;
-            *total += count;
+            shares.entry(word.into()).or_insert_with(|| vec![0.0; runs.len()])[number] += share;
         }
     }
-    let models = shares.into_iter().map(|(model, (shares, count))| SampledModel {
-        model,
-        probability: combined.mean(&shares),
-        count: count as usize,
-    });
+    let models = shares.into_iter().map(|(model, shares)| SampledModel { model, probability: combined.mean(&shares) });
     let mut models: Vec<SampledModel> = models.collect();
     models.sort_by(|a, b| b.probability.value.total_cmp(&a.probability.value).then_with(|| a.model.cmp(&b.model)));
     models

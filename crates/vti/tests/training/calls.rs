@@ -226,7 +226,7 @@ fn particles_are_asked_for_together_from_one_thread() {
     let problem = Whole::new();
     let settings = SmcSettings { runs: 4, particles: 32, sweeps: 1, jumps: 2, steps: 3, kept: 1, ..Default::default() };
     let reference = vec![(0.0, 2.0); 4];
-    let mut sampler = Sampler::new(&*problem, &reference, &settings, 1);
+    let mut sampler = Sampler::new(&*problem, &reference, &settings, 1).unwrap();
     let mut rounds = 0;
     let count = &mut |_| {
         rounds += 1;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vti::check::{LocalMove, RefineSettings, VerdictKind, refine};
+use vti::check::{CheckSettings, Depth, LocalMove, OpinionSettings, RefineSettings, VerdictKind, check, refine};
 use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::problem::{self, Problem};
@@ -46,7 +46,12 @@ fn a_mean_field_flow_is_biased_as_predicted_and_the_alarm_goes_off() {
         let check = check_with(&posterior, 20_000);
         let khat = check.khat.unwrap();
         assert!(khat > check.threshold && (khat - CORRELATION).abs() < 0.25, "{name}: k̂ = {khat}");
-        assert_eq!(check.verdict.kind, VerdictKind::DoNotTrust, "{name}: {}", check.verdict.text);
+        // Particles, which know nothing of the flow, have the answer.
+        assert_eq!(check.verdict.kind, VerdictKind::Corrected, "{name}: {}", check.verdict.text);
+        for model in &check.opinion.unwrap().correction.models {
+            let (value, se) = (model.corrected.value, model.corrected.se);
+            assert!(se < 0.02 && (value - 0.5).abs() < 4.0 * se, "{name}: {value} ± {se}");
+        }
         let own = check.correction.models.iter().find(|model| model.model[0] == 1).unwrap();
         assert!(
             own.khat.is_none_or(|khat| khat < 0.5),
@@ -68,8 +73,20 @@ fn a_run_that_judged_models_too_early_is_not_trusted() {
     let device = Cpu::<f32>::new(2).unwrap();
     let posterior = train(&problem, &device, &FamilySettings::default(), 400, 128);
     assert!(posterior.warnings()[0].contains("still rising"), "{:?}", posterior.warnings());
-    let check = check_with(&posterior, 2000);
-    assert_eq!(check.verdict.kind, VerdictKind::DoNotTrust, "{}", check.verdict.text);
+    let checked = check_with(&posterior, 2000);
+    // Particles get there.
+    assert!(checked.verdict.kind == VerdictKind::Corrected && checked.prefers_opinion, "{}", checked.verdict.text);
+    for model in &checked.opinion.unwrap().correction.models {
+        let (value, se) = (model.corrected.value, model.corrected.se);
+        assert!(se < 0.02 && (value - 0.5).abs() < 4.0 * se, "{value} ± {se}");
+    }
+    let settings = CheckSettings {
+        draws: 2000,
+        opinion: OpinionSettings { depth: Depth::None, ..OpinionSettings::default() },
+        ..CheckSettings::default()
+    };
+    let verdict = check(&posterior, &settings).unwrap().verdict;
+    assert!(verdict.kind == VerdictKind::DoNotTrust && verdict.text.contains("still rising"), "{}", verdict.text);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn quick(by: ParticleMove) -> SmcSettings {
 
 fn sampled(problem: &dyn Problem, settings: &SmcSettings, threads: usize) -> Sampled {
     let reference = problem.reference().unwrap();
-    let mut sampler = Sampler::new(problem, &reference, settings, 1);
+    let mut sampler = Sampler::new(problem, &reference, settings, 1).unwrap();
     assert!(sampler.run(settings.runs, &Workers::new(threads).unwrap(), &mut |_| true).unwrap());
     sampler.found().unwrap()
 }
@@ -86,7 +86,7 @@ fn particles_do_not_depend_on_threads() {
     let (one, three) = (sampled(&selection, &settings, 1), sampled(&selection, &settings, 3));
     assert_eq!(one, three);
     let reference = selection.reference().unwrap();
-    let mut other = Sampler::new(&selection, &reference, &settings, 2);
+    let mut other = Sampler::new(&selection, &reference, &settings, 2).unwrap();
     other.run(settings.runs, &Workers::new(2).unwrap(), &mut |_| true).unwrap();
     assert_ne!(other.found().unwrap().log_evidence, one.log_evidence);
 }
@@ -112,7 +112,7 @@ fn modes() -> impl Problem + 'static {
             }
         }
     })
-    .with_reference(vec![(0.0, 4.0); 3])
+    .with_reference(vec![(0.0, 4.0); 2])
 }
 
 #[test]
