@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use vti::answer::{Answer, Exact, Findings, Run, Samples, Sources, Subject};
-use vti::check::{VerdictKind, check_watched, refine};
+use vti::check::{Depth, VerdictKind, check_watched, refine};
 use vti::device::Device;
 use vti::posterior::Posterior;
 use vti::workers::Workers;
@@ -34,18 +34,18 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     posterior: &Posterior<D>,
     mut run: Run,
     chains: Chains,
-    mut checking: Checking,
+    mut checking: Checking<'_>,
 ) -> Result<Answer> {
     let config = &session.config;
     let start = Instant::now();
-    let checked = check_watched(posterior, &config.check, &mut |done, runs| {
-        checking.show(done, runs);
-        true
-    });
-    checking.finish();
+    let checked = check_watched(posterior, &config.check, &mut |done, runs| checking.show(done, runs));
+    let is_ended = checking.finish();
     let checked = checked?;
-    // Where blocks are corrected one by one, chains over whole models could only do worse.
+    // Where blocks are corrected one by one, chains over whole models could only do worse; and who wants no look beyond q does not
+    // want chains.
     let automatic = config.chains.refine == Refine::Auto
+        && config.check.opinion.depth != Depth::None
+        && !is_ended
         && checked.verdict.kind == VerdictKind::DoNotTrust
         && checked.blocks.is_none();
     let chains =
@@ -58,6 +58,11 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     write(session, dir, &found)?;
     Ok(found.answer)
+}
+
+/// What is said of a check that somebody ended.
+pub(crate) fn cut_short(dir: &RunDir) -> String {
+    format!("the check was cut short\nhint: `vti check {}` makes it anew", dir.path().display())
 }
 
 /// Writes everything that was found.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use vti::problem::Problem;
 use vti::space::ModelSpace;
 use vti::train::{Observer, StepReport};
 use vti_report::Trace;
@@ -91,35 +92,42 @@ impl Show {
 }
 
 /// Shows how far a check has come, where that takes long.
-pub(crate) struct Checking {
+pub(crate) struct Checking<'a> {
     show: Show,
     last: Instant,
+    /// Whether evidences of nodes are found, rather than the whole posterior once more.
+    by_nodes: bool,
+    signals: &'a Signals,
 }
 
-impl Checking {
-    pub(crate) fn new(quiet: bool) -> Self {
-        Self { show: Show::new(quiet), last: Instant::now() }
+impl<'a> Checking<'a> {
+    pub(crate) fn new(quiet: bool, problem: &dyn Problem, signals: &'a Signals) -> Self {
+        Self { show: Show::new(quiet), last: Instant::now(), by_nodes: problem.blocks().is_some(), signals }
     }
 
-    /// Of the runs that are known to be needed so far.
-    pub(crate) fn show(&mut self, done: usize, runs: usize) {
-        let text = format!("evidences of nodes: {done} of {runs} runs so far");
+    /// Of the parts that are known to be needed so far. Whether to go on.
+    pub(crate) fn show(&mut self, done: usize, all: usize) -> bool {
+        let text = match self.by_nodes {
+            true if done == all => "evidences of nodes: summing over graphs".into(),
+            true => format!("evidences of nodes: {done} of {all} runs so far"),
+            false => format!("looking beyond q: {} %", 100 * done / all.max(1)),
+        };
         let since = self.last.elapsed();
         match self.show {
-            // What follows the last run may take a while as well.
-            Show::Bar if done == runs => print::redraw("evidences of nodes: summing over graphs"),
-            Show::Bar if since >= REDRAW => print::redraw(&text),
-            Show::Lines if since >= TALK => print::talk(&text),
-            _ => return,
+            Show::Bar if since >= REDRAW || done == all => print::redraw(&text),
+            Show::Lines if since >= TALK && done < all => print::talk(&text),
+            _ => return !self.signals.stopped(),
         }
         self.last = Instant::now();
+        !self.signals.stopped()
     }
 
-    /// Clears the terminal's line.
-    pub(crate) fn finish(self) {
+    /// Clears the terminal's line. Whether somebody wanted to stop.
+    pub(crate) fn finish(self) -> bool {
         if self.show == Show::Bar {
             print::redraw("");
         }
+        self.signals.stopped()
     }
 }
 

@@ -9,7 +9,7 @@ use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
 use vti::workers::Workers;
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
-use crate::conclude::{Chains, conclude, show};
+use crate::conclude::{Chains, conclude, cut_short, show};
 use crate::config::{Config, Method};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
@@ -145,7 +145,6 @@ impl Job for Training<'_> {
             print::talk(&interrupted(dir));
             return Ok(Ending::Interrupted);
         };
-        signals.end_at_once();
         write_planned(&session.config, dir, &fit.stop)?;
         talk(args, &format!("trained in {}: {}", progress::duration(fit.seconds), fit.stop));
         let run = Run { replicates, ..Run::of(&fit) };
@@ -154,7 +153,7 @@ impl Job for Training<'_> {
         let nodes =
             if session.problem().blocks().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
-        let checking = Checking::new(args.quiet);
+        let checking = Checking::new(args.quiet, &*session.problem(), &signals);
         let answer = conclude(&session, dir, &device, &posterior, run, Chains::Settings, checking)?;
         show(&answer, args.json)?;
         let files = match answer.found.graphs() {
@@ -162,7 +161,7 @@ impl Job for Training<'_> {
             Some(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
         };
         talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
-        Ok(Ending::Done)
+        Ok(signals.ending(&cut_short(dir)))
     }
 }
 

@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::failure::INTERRUPTED;
+use crate::failure::{Ending, INTERRUPTED};
+use crate::print;
 
 /// Whether somebody wants the program to stop.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +36,12 @@ impl Signals {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// From here on there is nothing to wait for.
-    pub(crate) fn end_at_once(&self) {
-        self.at_once.store(true, Ordering::Relaxed);
+    /// How a command ends that has written what it had when somebody wanted it to stop, which it then says.
+    pub(crate) fn ending(&self, cut_short: &str) -> Ending {
+        if self.stopped() {
+            print::talk(cut_short);
+            return Ending::Interrupted;
+        }
+        Ending::Done
     }
 }

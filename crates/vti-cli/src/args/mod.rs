@@ -6,6 +6,7 @@ mod select;
 use std::path::PathBuf;
 
 use clap::Args;
+use vti::check::Depth;
 
 pub(crate) use dag::{DagArgs, GraphArgs};
 pub(crate) use select::{QuestionArgs, SelectArgs};
@@ -14,6 +15,24 @@ use crate::config::{Config, ConfigError, Method, Precision};
 
 /// Steps of a run that only its time limits.
 pub(crate) const AS_MANY_AS_FIT: u64 = 1_000_000;
+
+/// How far a check looks beyond q.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Look {
+    Full,
+    Quick,
+    None,
+}
+
+impl From<Look> for Depth {
+    fn from(look: Look) -> Self {
+        match look {
+            Look::Full => Self::Full,
+            Look::Quick => Self::Quick,
+            Look::None => Self::None,
+        }
+    }
+}
 
 /// Options of every command that trains.
 #[derive(Args, Clone, Debug, Default)]
@@ -33,6 +52,10 @@ pub(crate) struct RunArgs {
     /// [default: auto; of the demo: vti]
     #[arg(long, value_enum)]
     pub(crate) method: Option<Method>,
+    /// How far the check looks beyond what was learned. full: until particles that know nothing of it agree with each other.
+    /// quick: with a quarter of the effort. none: not at all, and nothing is then trusted [default: full]
+    #[arg(long, value_enum)]
+    pub(crate) check: Option<Look>,
     /// Seed of all randomness
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
@@ -87,6 +110,7 @@ impl RunArgs {
             force: _,
             resume: _,
             method,
+            check: look,
             seed,
             steps,
             time_limit,
@@ -98,7 +122,8 @@ impl RunArgs {
             json: _,
             quiet: _,
         } = self;
-        let Config { problem, train, machine, output, .. } = config;
+        let Config { problem, train, machine, check, output, .. } = config;
+        replace(&mut check.opinion.depth, &look.map(Depth::from));
         replace(&mut train.seed, seed);
         replace(&mut train.steps, steps);
         train.time_limit = time_limit.or(train.time_limit);

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use vti::answer::{Run, Seconds};
+use vti::check::Depth;
 use vti::device::Device;
 
-use crate::conclude::{Chains, conclude, show};
+use crate::args::Look;
+use crate::conclude::{Chains, conclude, cut_short, show};
 use crate::exact;
 use crate::failure::{Ending, Usage};
 use crate::progress::{self, Checking};
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// Options of `vti check`.
 #[derive(Args)]
@@ -23,6 +26,9 @@ pub(crate) struct CheckArgs {
     /// Draws
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..))]
     draws: Option<u64>,
+    /// How far to look beyond what was learned; by default as far as the run
+    #[arg(long, value_enum)]
+    depth: Option<Look>,
     /// Print summary.json instead of tables
     #[arg(long)]
     json: bool,
@@ -47,6 +53,7 @@ pub(crate) struct RefineArgs {
 pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
     let (dir, mut config) = RunDir::open(&args.dir)?;
     config.check.draws = args.draws.map_or(config.check.draws, |draws| draws as usize);
+    config.check.opinion.depth = args.depth.map_or(config.check.opinion.depth, Depth::from);
     start(config, Again { dir: &dir, chains: Chains::Settings, json: args.json })
 }
 
@@ -81,9 +88,11 @@ impl Job for Again<'_> {
         let posterior = session.posterior(dir, &device)?;
         let replicate = session.config.replicate(posterior.seed());
         let run = known_run(dir, posterior.warnings(), replicate)?;
-        let answer = conclude(&session, dir, &device, &posterior, run, chains, Checking::new(false))?;
+        let signals = Signals::listen()?;
+        let checking = Checking::new(false, &*session.problem(), &signals);
+        let answer = conclude(&session, dir, &device, &posterior, run, chains, checking)?;
         show(&answer, json)?;
-        Ok(Ending::Done)
+        Ok(signals.ending(&cut_short(dir)))
     }
 }
 

@@ -52,8 +52,8 @@ struct Whole {
 }
 
 impl Whole {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { space: Subsets::with_always(3, 1).unwrap(), calls: Calls::default() })
+    fn new(things: usize) -> Arc<Self> {
+        Arc::new(Self { space: Subsets::with_always(things, 1).unwrap(), calls: Calls::default() })
     }
 }
 
@@ -194,7 +194,7 @@ fn draws_and_chains(posterior: &Posterior<Cpu<f32>>, calls: &Calls) {
 fn whole_densities_are_asked_once_per_batch_from_one_thread() {
     for flow_gradient in [FlowGradient::Reparameterised, FlowGradient::Adaptive] {
         for family in families() {
-            let problem = Whole::new();
+            let problem = Whole::new(3);
             let settings = TrainSettings { flow_gradient, ..settings() };
             let posterior = step_by_step(problem.clone(), &problem.calls, &family, &settings);
             draws_and_chains(&posterior, &problem.calls);
@@ -215,7 +215,7 @@ fn factors_are_asked_once_per_batch_from_one_thread() {
 
 #[test]
 fn chains_across_models_ask_from_one_thread() {
-    let problem = Whole::new();
+    let problem = Whole::new(3);
     let settings = RjmcmcSettings { chains: 12, sweeps: 40, burn_in: 20, thin: 2, ..Default::default() };
     rjmcmc(&*problem, &Workers::new(2).unwrap(), &settings, &mut |_| ControlFlow::Continue(())).unwrap();
     assert!(!problem.calls.take().is_empty());
@@ -223,20 +223,23 @@ fn chains_across_models_ask_from_one_thread() {
 
 #[test]
 fn particles_are_asked_for_together_from_one_thread() {
-    let problem = Whole::new();
     let settings = SmcSettings { runs: 4, particles: 32, sweeps: 1, jumps: 2, steps: 3, kept: 1, ..Default::default() };
-    let reference = vec![(0.0, 2.0); 4];
-    let mut sampler = Sampler::new(&*problem, &reference, &settings, 1).unwrap();
-    let mut rounds = 0;
-    let count = &mut |_| {
-        rounds += 1;
-        true
-    };
-    assert!(sampler.run(4, &Workers::new(2).unwrap(), count).unwrap());
-    let calls = problem.calls.take();
-    // All runs at first, then the proposals of other models and the steps of every round, of those that are still on their way.
-    assert_eq!((calls.len(), calls[0]), (1 + 5 * rounds, 4 * 32));
-    assert!(calls.is_sorted_by(|a, b| a >= b) && calls.iter().all(|rows| rows % 32 == 0), "{calls:?}");
+    // Of few models each has particles of its own; of many all share them, and change their models.
+    for (things, populations, looks) in [(3, 4 * 8, 3), (7, 4, 2 + 3)] {
+        let problem = Whole::new(things);
+        let reference = vec![(0.0, 2.0); things + 1];
+        let mut sampler = Sampler::new(&*problem, &reference, &settings, 1).unwrap();
+        let mut rounds = 0;
+        let count = &mut |_| {
+            rounds += 1;
+            true
+        };
+        assert!(sampler.run(4, &Workers::new(2).unwrap(), count).unwrap());
+        let calls = problem.calls.take();
+        // All at first, then every look of every round, of those that are still on their way.
+        assert_eq!((calls.len(), calls[0]), (1 + looks * rounds, populations * 32));
+        assert!(calls.is_sorted_by(|a, b| a >= b) && calls.iter().all(|rows| rows % 32 == 0), "{calls:?}");
+    }
 }
 
 #[test]
