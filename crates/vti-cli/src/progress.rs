@@ -98,11 +98,28 @@ pub(crate) struct Checking<'a> {
     /// Whether evidences of nodes are found, rather than the whole posterior once more.
     by_nodes: bool,
     signals: &'a Signals,
+    /// When it has taken long enough.
+    deadline: Option<Instant>,
 }
+
+/// A look beyond q may take as long as training, and so long at least.
+const MIN_LOOK: Duration = Duration::from_secs(60);
 
 impl<'a> Checking<'a> {
     pub(crate) fn new(quiet: bool, problem: &dyn Problem, signals: &'a Signals) -> Self {
-        Self { show: Show::new(quiet), last: Instant::now(), by_nodes: problem.blocks().is_some(), signals }
+        let by_nodes = problem.blocks().is_some();
+        Self { show: Show::new(quiet), last: Instant::now(), by_nodes, signals, deadline: None }
+    }
+
+    /// No longer than training took; evidences of nodes take as long as they take.
+    pub(crate) fn as_long_as(mut self, training: f64) -> Self {
+        let enough = Duration::try_from_secs_f64(training).unwrap_or(MIN_LOOK).max(MIN_LOOK);
+        self.deadline = Instant::now().checked_add(enough).filter(|_| !self.by_nodes);
+        self
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.signals.stopped() && self.deadline.is_none_or(|deadline| Instant::now() < deadline)
     }
 
     /// Of the parts that are known to be needed so far. Whether to go on.
@@ -116,10 +133,10 @@ impl<'a> Checking<'a> {
         match self.show {
             Show::Bar if since >= REDRAW || done == all => print::redraw(&text),
             Show::Lines if since >= TALK && done < all => print::talk(&text),
-            _ => return !self.signals.stopped(),
+            _ => return self.goes_on(),
         }
         self.last = Instant::now();
-        !self.signals.stopped()
+        self.goes_on()
     }
 
     /// Clears the terminal's line. Whether somebody wanted to stop.

@@ -89,9 +89,11 @@ pub(crate) fn fixture(name: &str) -> String {
 }
 
 /// Options that make a run small, and train.
-pub(crate) const SMALL: [&str; 12] = [
+pub(crate) const SMALL: [&str; 14] = [
     "--method",
     "vti",
+    "--set",
+    "check.opinion.smc={ particles = 32, sweeps = 1, kept = 1 }",
     "--steps",
     "20",
     "--threads",

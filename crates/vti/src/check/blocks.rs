@@ -13,8 +13,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::CheckError;
+use super::annealing::Annealing;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
-use super::evidences::{Annealed, Annealing, Evidences, Summed, anneal, exact};
+use super::evidences::{Annealed, Evidences, Summed, anneal, exact};
 use super::importance::{CheckSettings, Found, Watch};
 use super::opinion::Depth;
 use super::verdict::{Basis, BlockMethod, Verdict};

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::annealing::{Annealing, BlockKey};
 use super::blocks::{BlockCorrection, MIN_BLOCK_DRAWS, most_probable_first};
-use super::importance::Watch;
 use super::line::Line;
-use crate::evidence::{self, AnnealSettings, BlockTargets, Population};
+use crate::evidence;
 use crate::models::{BlockProbabilities, BlockScores};
 use crate::problem::{BatchError, BlockModels, Blocks};
 use crate::random::{Purpose, Stream};
@@ -38,9 +38,6 @@ const MIN_LINE_POINTS: usize = 4;
 
 /// How often, at most, keys that have come to matter are looked for: a few times do, unless each that is found brings another.
 const MAX_ROUNDS: usize = 100;
-
-/// Runs that go side by side, between two reports of how far it has come.
-const RUNS_TOGETHER: usize = 128;
 
 /// Sums over models, with what they need.
 pub(super) struct Summed<'a> {
@@ -235,9 +232,6 @@ pub(super) fn anneal(
     Ok(Some(Annealed { blocks, evidences, left_out }))
 }
 
-/// A block and its key.
-type BlockKey = (usize, u64);
-
 /// What weights say, by block and key.
 fn by_key(weighed: &[BlockCorrection]) -> HashMap<BlockKey, &BlockCorrection> {
     weighed.iter().map(|block| ((block.block, block.key), block)).collect()
@@ -278,58 +272,6 @@ pub(super) fn exact(
     Annealed { blocks: found, evidences, left_out: 0 }
 }
 
-/// Log evidences that runs found, one list for each key.
-pub(super) struct Annealing<'a> {
-    blocks: &'a dyn Blocks,
-    seed: u64,
-    settings: &'a AnnealSettings,
-    watch: Watch<'a>,
-    runs: BTreeMap<BlockKey, Vec<f64>>,
-    /// Whether somebody wanted no more.
-    is_ended: bool,
-}
-
-impl<'a> Annealing<'a> {
-    pub(super) fn new(blocks: &'a dyn Blocks, seed: u64, settings: &'a AnnealSettings, watch: Watch<'a>) -> Self {
-        Self { blocks, seed, settings, watch, runs: BTreeMap::new(), is_ended: false }
-    }
-
-    /// So many more runs for each of these keys.
-    fn run(&mut self, workers: &Workers, wanted: &[BlockKey], more: usize) -> Result<(), BatchError> {
-        let mut mask = vec![false; self.blocks.width()];
-        let (mut keys, mut populations) = (Vec::new(), Vec::new());
-        for &(block, key) in wanted {
-            self.blocks.mark_active(block, key, &mut mask);
-            let dim = mask.iter().filter(|&&active| active).count();
-            let before = self.runs.get(&(block, key)).map_or(0, Vec::len);
-            for run in before..before + more {
-                let stream = Stream::new(self.seed, Purpose::Anneal, (block as u64) << 32 | run as u64, key);
-                populations.push(Population::new(keys.len(), dim, self.settings, stream));
-            }
-            keys.push((block, key));
-        }
-        let mut targets = BlockTargets { blocks: self.blocks, keys: &keys };
-        let mut done: usize = self.runs.values().map(Vec::len).sum();
-        let total = done + populations.len();
-        let before = done;
-        for part in populations.chunks_mut(RUNS_TOGETHER) {
-            if !(self.watch)(done, total) {
-                self.is_ended = true;
-                break;
-            }
-            evidence::anneal(part, &mut targets, self.settings, workers)?;
-            done += part.len();
-        }
-        if done == total {
-            (self.watch)(done, total);
-        }
-        for population in &populations[..done - before] {
-            self.runs.entry(keys[population.target()]).or_default().push(population.log_evidence());
-        }
-        Ok(())
-    }
-}
-
 /// Of every block the best key as far as known, the smallest one, and the best ones that are larger by one or two or smaller by
 /// one; those of one kind for all blocks, then those of the next.
 fn first(models: &dyn BlockModels, scores: &BlockScores) -> Vec<BlockKey> {
@@ -356,6 +298,7 @@ fn first(models: &dyn BlockModels, scores: &BlockScores) -> Vec<BlockKey> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::evidence::AnnealSettings;
     use crate::graph::nodes_of;
     use crate::problem::KeyScores;
     use crate::problem::dag::simulate::{SimulationSettings, simulate};

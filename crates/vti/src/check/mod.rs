@@ -5,6 +5,7 @@
 //! proposal ([`refine`]) take over. Where the density is a product over blocks, each has weights of its own ([`BlockCheck`]), or an
 //! evidence found from the prior ([`evidence`](crate::evidence)).
 
+mod annealing;
 mod blocks;
 mod chain;
 mod correction;

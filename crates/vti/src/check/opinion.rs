@@ -70,7 +70,7 @@ impl OpinionSettings {
     /// The sampler of each round.
     fn rounds(&self) -> Vec<SmcSettings> {
         let half = SmcSettings {
-            particles: (self.smc.particles / 2).max(32),
+            particles: (self.smc.particles / 2).max(MIN_PARTICLES),
             sweeps: self.smc.sweeps.div_ceil(2),
             ..self.smc.clone()
         };
@@ -185,6 +185,10 @@ impl Opinion {
     }
 }
 
+/// Numbers that the parameters of all particles may take up, and the fewest particles whatever that comes to.
+const MAX_NUMBERS: usize = 1 << 23;
+const MIN_PARTICLES: usize = 32;
+
 /// What is known from q's own draws, which an opinion is compared with.
 pub(super) struct FromQ<'a> {
     pub(super) draws: &'a Draws,
@@ -205,9 +209,10 @@ pub(super) fn opinion<D: Device>(
     let problem = &**posterior.problem();
     let reference = problem.reference().unwrap_or_else(|| around(problem, known.draws));
     let mut found = None::<Opinion>;
-    for (round, smc) in settings.rounds().iter().enumerate() {
+    for (round, mut smc) in settings.rounds().into_iter().enumerate() {
+        smc.particles = smc.particles.min(MAX_NUMBERS / (smc.runs * reference.len()).max(1)).max(MIN_PARTICLES);
         let seed = posterior.seed().wrapping_add(round as u64);
-        let mut sampler = Sampler::new(problem, &reference, smc, seed)?;
+        let mut sampler = Sampler::new(problem, &reference, &smc, seed)?;
         if !sampler.run(smc.runs, posterior.workers(), go_on)? {
             break;
         }

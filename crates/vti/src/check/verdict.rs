@@ -174,7 +174,8 @@ impl Verdict {
             return self;
         }
         let text = format!(
-            "do not trust: nothing was looked at but what q itself draws, so what q has lost would go unseen; by its own weights: {}",
+            "do not trust: nothing beyond what q itself draws was looked at to the end, so what q has lost would go unseen; by its own \
+             weights: {}",
             self.text
         );
         Self { kind: VerdictKind::DoNotTrust, text }

@@ -1,13 +1,15 @@
 //! Evidences of many models by annealed particles, run by run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use super::join;
 use super::models::{ModelTarget, ModelTargets};
 use super::particles::{Population, anneal};
-use super::settings::AnnealSettings;
+use super::settings::{AnnealSettings, MIN_RUNS};
 use crate::problem::{BatchError, Preconditioner, Problem};
 use crate::random::{Purpose, Stream};
 use crate::space::Model;
+use crate::stats::Estimate;
 use crate::workers::Workers;
 
 /// Numbers that the particles of runs that go side by side take up at most.
@@ -17,6 +19,30 @@ const MAX_NUMBERS: usize = 1 << 20;
 pub type Reference<'a> = dyn Fn(&[u16]) -> Preconditioner + Sync + 'a;
 
 /// The log evidences that independent runs found, of all models that were asked for.
+///
+/// ```
+/// use vti::evidence::{AnnealSettings, AnnealedEvidences};
+/// use vti::problem::{self, Preconditioner};
+/// use vti::space::{Model, Subsets};
+/// use vti::workers::Workers;
+///
+/// // Each parameter multiplies the evidence by e.
+/// let problem = problem::from_fn(Subsets::new(2)?, |_, theta, gradient| {
+///     gradient.iter_mut().zip(theta).for_each(|(g, t)| *g = -t);
+///     theta.iter().map(|t| 1.0 - 0.5 * t * t - 0.5 * std::f64::consts::TAU.ln()).sum()
+/// });
+/// let wide = |model: &[u16]| {
+///     let dim = model.iter().filter(|&&bit| bit == 1).count();
+///     Preconditioner::diagonal(vec![0.0; dim], &vec![0.1; dim]).expect("positive precisions")
+/// };
+/// let settings = AnnealSettings::default();
+/// let mut evidences = AnnealedEvidences::new(&problem, &wide, &settings, 1);
+/// let both = Model::from(vec![1, 1]);
+/// evidences.find(&[both.clone()], &Workers::new(2)?)?;
+/// let found = evidences.estimate(&both).expect("not all particles are lost");
+/// assert!((found.value - 2.0).abs() < 4.0 * found.se + 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct AnnealedEvidences<'a> {
     problem: &'a dyn Problem,
     reference: &'a Reference<'a>,
@@ -41,6 +67,26 @@ impl<'a> AnnealedEvidences<'a> {
         self.runs.get(model).map_or(&[], Vec::as_slice)
     }
 
+    /// The estimate that the runs of a model make together; none where it was not asked for, where it has fewer than four, or where
+    /// all particles were lost.
+    pub fn estimate(&self, model: &[u16]) -> Option<Estimate> {
+        let runs = self.runs(model);
+        if runs.len() < MIN_RUNS { None } else { join(runs) }
+    }
+
+    /// As many runs as the settings say for each of these models that has none yet.
+    pub fn find(&mut self, models: &[Model], workers: &Workers) -> Result<(), BatchError> {
+        let unknown: BTreeSet<&Model> = models.iter().filter(|model| self.runs(model).is_empty()).collect();
+        let wanted: Vec<(Model, usize)> =
+            unknown.into_iter().map(|model| (model.clone(), self.settings.runs)).collect();
+        self.run(&wanted, workers, &mut |_| true)
+    }
+
+    /// Symbols of a word.
+    pub(crate) fn width(&self) -> usize {
+        self.problem.space().arities().len()
+    }
+
     /// So many more runs for each of these models, as long as `go_on` says so: it is asked every now and then, and told how many
     /// runs are done.
     pub fn run(
@@ -50,15 +96,14 @@ impl<'a> AnnealedEvidences<'a> {
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<(), BatchError> {
         let mut mask = vec![false; self.problem.space().max_dim()];
-        let mut numbers = self.settings.particles * mask.len().max(1);
-        numbers = (MAX_NUMBERS / numbers.max(1)).max(1);
+        let together = (MAX_NUMBERS / (self.settings.particles * mask.len()).max(1)).max(1);
         let mut wanted = models.iter().flat_map(|(model, more)| {
             let before = self.runs.get(model).map_or(0, Vec::len);
             (before..before + more).map(move |run| (model, run))
         });
         let mut found: Vec<(Model, f64)> = Vec::new();
         loop {
-            let part: Vec<(&Model, usize)> = wanted.by_ref().take(numbers).collect();
+            let part: Vec<(&Model, usize)> = wanted.by_ref().take(together).collect();
             if part.is_empty() || !go_on(found.len()) {
                 break;
             }

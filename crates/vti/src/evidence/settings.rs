@@ -56,4 +56,4 @@ impl AnnealSettings {
 }
 
 /// Fewer runs do not show how far they may be off: Student's t has no variance below three degrees of freedom.
-const MIN_RUNS: usize = 4;
+pub(super) const MIN_RUNS: usize = 4;

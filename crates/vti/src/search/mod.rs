@@ -18,6 +18,7 @@ pub use run::search;
 pub use settings::{Ended, SearchError, SearchProgress, SearchSettings};
 pub use trace::FeatureTrace;
 
+use crate::evidence::AnnealedEvidences;
 use crate::problem::DensityError;
 use crate::problem::selection::ClosedForm;
 use crate::space::{Model, ModelSpace};
@@ -35,6 +36,16 @@ impl ModelEvidences for ClosedForm<'_> {
     fn log_evidences(&mut self, words: &[u16], workers: &Workers) -> Result<Vec<Estimate>, DensityError> {
         let values = ClosedForm::log_evidences(self, words, workers);
         Ok(values.into_iter().map(|value| Estimate { value, se: 0.0 }).collect())
+    }
+}
+
+/// As many runs as the settings say for every model that has none yet.
+impl ModelEvidences for AnnealedEvidences<'_> {
+    fn log_evidences(&mut self, words: &[u16], workers: &Workers) -> Result<Vec<Estimate>, DensityError> {
+        let models: Vec<Model> = words.chunks_exact(self.width()).map(Model::from).collect();
+        self.find(&models, workers).map_err(|error| error.error)?;
+        let lost = Estimate { value: f64::NEG_INFINITY, se: 0.0 };
+        Ok(models.iter().map(|model| self.estimate(model).unwrap_or(lost)).collect())
     }
 }
 

@@ -250,9 +250,9 @@ fn annealed_blocks_are_asked_for_together_from_one_thread() {
     let trainer = Trainer::new(problem.clone(), device, &FamilySettings::default(), &settings).unwrap();
     let posterior = trainer.run(&mut Silent).unwrap().posterior;
     problem.calls.take();
-    check(&posterior, &CheckSettings { draws: 100, ..CheckSettings::default() }).unwrap();
+    let anneal = AnnealSettings { particles: 16, moves: 1, steps: 2, sharpen: 0, ..AnnealSettings::default() };
+    check(&posterior, &CheckSettings { draws: 100, anneal: anneal.clone(), ..CheckSettings::default() }).unwrap();
     let calls = problem.calls.take();
     // The draws, and then far more particles at a time than one key has.
-    let anneal = AnnealSettings::default();
     assert!(calls.iter().any(|&rows| rows > 2 * anneal.runs * anneal.particles), "{calls:?}");
 }

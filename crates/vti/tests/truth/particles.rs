@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use vti::check::{CheckSettings, Depth, OpinionSettings, VerdictKind, check};
 use vti::device::Cpu;
-use vti::evidence::ParticleMove;
+use vti::evidence::{AnnealSettings, AnnealedEvidences, ParticleMove};
 use vti::family::FamilySettings;
 use vti::problem::selection::{
-    CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, RegressionData, Selection, SelectionSettings,
-    Standardise, Term, enumerate,
+    ClosedForm, CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, RegressionData, Selection,
+    SelectionSettings, Standardise, Term, enumerate,
 };
-use vti::problem::{self, Problem};
+use vti::problem::{self, Preconditioner, Problem};
 use vti::random::{Purpose, Stream};
+use vti::search::ModelEvidences;
 use vti::smc::{Sampled, Sampler, SmcSettings};
 use vti::space::OneOf;
 use vti::workers::Workers;
@@ -155,4 +156,32 @@ fn what_q_has_not_learned_is_corrected() {
     let none = check(&posterior, &settings(Depth::None)).unwrap();
     assert!(none.opinion.is_none());
     assert_eq!(none.verdict.kind, VerdictKind::DoNotTrust, "{}", none.verdict.text);
+}
+
+/// Annealed evidences of single models, asked as any other evidences, are those in closed form; with random steps too.
+#[test]
+fn annealed_evidences_of_models_are_those_in_closed_form() {
+    let selection = selection(CoefficientPrior::Normal { scale: 1.0 }, None, ModelPrior::Uniform {});
+    let reference = selection.reference().unwrap();
+    let start = |model: &[u16]| {
+        let has = |place: usize| place < 2 || model[place - 2] == 1;
+        let (means, precisions): (Vec<f64>, Vec<f64>) = reference
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| has(*place))
+            .map(|(_, (mean, sd))| (*mean, sd.powi(-2)))
+            .unzip();
+        Preconditioner::diagonal(means, &precisions).unwrap()
+    };
+    let workers = Workers::new(2).unwrap();
+    let words = [[0; 8], [1, 0, 1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0, 0, 1], [1; 8]].concat();
+    let exact = ClosedForm::new(&selection).unwrap().log_evidences(&words, &workers);
+    for by in [ParticleMove::Hamiltonian, ParticleMove::RandomWalk] {
+        let settings = AnnealSettings { runs: 8, by, ..AnnealSettings::default() };
+        let mut annealed = AnnealedEvidences::new(&selection, &start, &settings, 1);
+        let found = ModelEvidences::log_evidences(&mut annealed, &words, &workers).unwrap();
+        for (found, truth) in found.into_iter().zip(&exact) {
+            assert_near(&format!("{by:?}"), found, *truth, 0.5);
+        }
+    }
 }
