@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use vti::check::{Check, CheckSettings, check};
+use vti::check::{Check, CheckSettings, Depth, OpinionSettings, check};
 use vti::device::{Cpu, Device};
 use vti::family::{FamilySettings, FlowKind, PreconditionerSettings};
 use vti::models::ModelsSettings;
@@ -148,9 +148,10 @@ pub(super) fn fit_all<C: Case>(
     Ok(())
 }
 
-/// A check of a fit, or nothing where no draw has weight.
+/// A check of a fit, or nothing where no draw has weight. By weights alone: reversible jump chains are the second opinion here.
 pub(super) fn checked(posterior: &Posterior<Cpu<f32>>, draws: usize) -> Option<Check> {
-    check(posterior, &CheckSettings { draws, ..CheckSettings::default() }).ok()
+    let opinion = OpinionSettings { depth: Depth::None, ..OpinionSettings::default() };
+    check(posterior, &CheckSettings { draws, opinion, ..CheckSettings::default() }).ok()
 }
 
 /// Chains with a larger R̂ do not mix: what they say about probabilities is doubtful.

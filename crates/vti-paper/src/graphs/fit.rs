@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use vti::check::{Check, CheckSettings, check};
+use vti::check::{Check, CheckSettings, Depth, check};
 use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::graph::Graph;
@@ -28,8 +28,13 @@ pub(crate) fn learn(
     let start = Instant::now();
     let problem: Arc<dyn Problem> = dag.clone();
     let fit = Trainer::new(problem, device.clone(), family, train)?.run(&mut Silent)?;
+    // Whole draws are corrected by nothing but weights here, as the paper has it.
+    let mut settings = settings.clone();
+    if fit.posterior.block_scores().is_none() {
+        settings.opinion.depth = Depth::None;
+    }
     // Without any weight there is nothing to correct; q has an answer all the same.
-    let found = check(&fit.posterior, settings).ok();
+    let found = check(&fit.posterior, &settings).ok();
     let answers = match &found {
         Some(check) => checked(dag, check)?,
         None => {
