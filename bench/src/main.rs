@@ -7,6 +7,7 @@ mod quality;
 mod report;
 mod search;
 mod sem;
+mod table;
 mod timing;
 mod trust;
 mod words;

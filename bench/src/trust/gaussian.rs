@@ -10,7 +10,8 @@ use vti::problem::selection::{
 use vti::workers::Workers;
 
 use super::known::{MIN_PROBABILITY, Plan, Question, Truth, exactly};
-use super::tables::{Groups, Response, logarithms, read, with_squares};
+use super::tables::{Groups, Response, logarithms, with_squares};
+use crate::table::read;
 
 const UNIFORM: ModelPrior = ModelPrior::Uniform {};
 const TENTH: ModelPrior = ModelPrior::Bernoulli { p: 0.1 };

@@ -1,31 +1,9 @@
-//! Tables, real and simulated.
+//! Tables made to order.
 
-use anyhow::{Context, Result};
 use vti::problem::selection::{RegressionData, Term};
 use vti::random::{Purpose, Stream};
 
-/// A table of numbers from its text: some of its columns, or all.
-pub(super) fn read(text: &str, response: &str, rows: usize) -> Result<RegressionData> {
-    let mut lines = text.lines();
-    let names: Vec<&str> = lines.next().context("an empty table")?.split(',').collect();
-    let rows: Vec<Vec<f64>> = lines
-        .take(rows)
-        .map(|line| line.split(',').map(str::parse).collect())
-        .collect::<Result<_, _>>()
-        .context("not a number")?;
-    let column = |place: usize| rows.iter().map(|row| row[place]).collect::<Vec<f64>>();
-    let place = names.iter().position(|name| *name == response).context("no such response")?;
-    let others = (0..names.len()).filter(|&other| other != place);
-    Ok(RegressionData {
-        response_name: response.into(),
-        response: column(place),
-        terms: others.map(|other| term(names[other], column(other))).collect(),
-    })
-}
-
-fn term(name: &str, values: Vec<f64>) -> Term {
-    Term { name: name.into(), columns: vec![name.into()], values, always: false }
-}
+use crate::table::term;
 
 /// With the square of each of the first so many terms, less its mean, as a term of its own.
 pub(super) fn with_squares(mut table: RegressionData, count: usize) -> RegressionData {
@@ -78,7 +56,7 @@ impl Groups {
             }
             columns.push(shared.iter().map(|shared: &f64| common * shared + own * stream.normal()).collect());
         }
-        let sign = |group: usize| if group % 2 == 0 { self.effect } else { -self.effect };
+        let sign = |group: usize| if group.is_multiple_of(2) { self.effect } else { -self.effect };
         let predictor = |row: usize| {
             (0..self.relevant).map(|group| sign(group) * columns[(group * self.group) % self.terms][row]).sum::<f64>()
         };
