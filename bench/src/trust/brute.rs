@@ -20,13 +20,13 @@ use super::known::{Plan, Question, Truth};
 use super::tables::{Groups, Response};
 
 /// Models with so many parameters at most are integrated numerically.
-const FEW_PARAMETERS: usize = 4;
+const FEW_PARAMETERS: usize = 3;
 
 /// Lattices give log evidences to this.
 const TOLERANCE: f64 = 1e-4;
 
 /// Independent runs for each model.
-const RUNS: usize = 6;
+const RUNS: usize = 8;
 
 /// The seed of the truth's particles, which nothing else has.
 const SEED: u64 = 0x7a57;
@@ -148,7 +148,7 @@ fn by_particles(selection: &Selection, models: &[Model], workers: &Workers) -> R
         Preconditioner::diagonal(means, &precisions).unwrap_or_else(|| unreachable!("scales are positive"))
     };
     // Many models share an error among them, so that fewer particles do for each.
-    let particles = if models.len() > 500 { 128 } else { 384 };
+    let particles = if models.len() > 500 { 96 } else { 512 };
     let settings = AnnealSettings { particles, moves: 3, steps: 6, ..AnnealSettings::default() };
     let mut annealed = AnnealedEvidences::new(selection, &start, &settings, SEED);
     let asked: Vec<(Model, usize)> = models.iter().map(|model| (model.clone(), RUNS)).collect();

@@ -45,8 +45,10 @@ impl Question {
     pub(super) fn train_settings(&self, seed: u64) -> TrainSettings {
         match self {
             Self::Dag(_) => TrainSettings { seed, ..TrainSettings::blockwise() },
-            Self::Selection(_) | Self::Own(_) => {
-                TrainSettings { seed, steps: 1200, batch: 512, ..TrainSettings::default() }
+            Self::Selection(_) => TrainSettings { seed, steps: 1200, batch: 512, ..TrainSettings::default() },
+            // Where half of a space is undefined, half of all draws are dropped; by default that ends training.
+            Self::Own(_) => {
+                TrainSettings { seed, steps: 1200, batch: 512, max_dropped: 1.0, ..TrainSettings::default() }
             }
         }
     }

@@ -5,15 +5,19 @@ use vti::random::{Purpose, Stream};
 
 use crate::table::term;
 
-/// With the square of each of the first so many terms, less its mean, as a term of its own.
+/// With the square of each of the first so many terms, less its mean, as a term of its own; a term of two values is its own square.
 pub(super) fn with_squares(mut table: RegressionData, count: usize) -> RegressionData {
     let square = |of: &Term| {
         let mean = of.values.iter().sum::<f64>() / of.values.len() as f64;
         term(&format!("{}^2", of.name), of.values.iter().map(|x| (x - mean).powi(2)).collect())
     };
-    let squares: Vec<Term> = table.terms.iter().take(count).map(square).collect();
+    let squares: Vec<Term> = table.terms.iter().take(count).filter(|term| !is_binary(term)).map(square).collect();
     table.terms.extend(squares);
     table
+}
+
+fn is_binary(term: &Term) -> bool {
+    term.values.iter().all(|&value| value == 0.0 || value == 1.0)
 }
 
 /// With logarithms in place of all numbers, which are positive.
