@@ -19,8 +19,9 @@ use vti::workers::Workers;
 use super::known::{Plan, Question, Truth};
 use super::tables::{Groups, Response};
 
-/// Models with so many parameters at most are integrated numerically.
+/// Models with so many parameters at most are integrated numerically: more where there is one mode only.
 const FEW_PARAMETERS: usize = 3;
+const FEW_WITH_ONE_MODE: usize = 4;
 
 /// Lattices give log evidences to this.
 const TOLERANCE: f64 = 1e-4;
@@ -110,8 +111,9 @@ pub(super) fn truth(selection: &Selection, workers: &Workers) -> Result<Truth> {
     let space = selection.space();
     let models = Catalogue::new(space, 1 << 16)?;
     let models: Vec<Model> = (0..models.len()).map(|index| models.model(index)).collect::<Result<_, _>>()?;
-    let (few, many): (Vec<Model>, Vec<Model>) =
-        models.into_iter().partition(|model| dim(space, model) <= FEW_PARAMETERS);
+    let one_mode = matches!(selection.settings().likelihood, Likelihood::Logistic {} | Likelihood::Poisson {});
+    let most = if one_mode { FEW_WITH_ONE_MODE } else { FEW_PARAMETERS };
+    let (few, many): (Vec<Model>, Vec<Model>) = models.into_iter().partition(|model| dim(space, model) <= most);
     let mut found = by_quadrature(selection, &few, workers)?;
     found.extend(by_particles(selection, &many, workers)?);
     let joint = |(model, Estimate { value, se }): (Model, Estimate)| {
@@ -122,7 +124,7 @@ pub(super) fn truth(selection: &Selection, workers: &Workers) -> Result<Truth> {
 }
 
 fn by_quadrature(selection: &Selection, models: &[Model], workers: &Workers) -> Result<Vec<(Model, Estimate)>> {
-    let limits = QuadratureLimits { parameters: FEW_PARAMETERS, tolerance: TOLERANCE, points: 1 << 22 };
+    let limits = QuadratureLimits { parameters: FEW_WITH_ONE_MODE, tolerance: TOLERANCE, points: 1 << 22 };
     let mut found: Vec<_> = models.iter().map(|model| (model.clone(), None)).collect();
     workers.for_each(&mut found, |_, (model, found)| {
         *found = Some(evidence_by_quadrature(selection, model, &limits));

@@ -154,7 +154,7 @@ fn read_saved() -> Result<Vec<Outcome>> {
 
 fn save(outcomes: &[Outcome], problems: usize, threads: usize) -> Result<()> {
     let mut text = format!(
-        "# trust, {}\n\n{problems} problems whose answers are known; {threads} threads, f32, default settings but 1,200 steps of 512 \
+        "# trust, {}\n\n{problems} problems whose answers are known; number of threads: {threads}; f32, default settings but 1,200 steps of 512 \
          draws (graphs: 1,000 of 128). The exact answer was not given to the verdict.\n\nFalse trust: trusted or corrected, and a \
          reported probability (of a part, an edge, or a model of at least 0.05) is off by more than 0.03 and by more than four errors, \
          its own and the truth's. False alarm: not trusted, and all are within 0.03. Errors, and how many of them cover the truth, are \
