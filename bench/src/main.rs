@@ -7,7 +7,9 @@ mod quality;
 mod report;
 mod search;
 mod sem;
+mod table;
 mod timing;
+mod trust;
 mod words;
 
 use std::path::PathBuf;
@@ -34,6 +36,8 @@ enum Command {
     Quality(Options),
     /// How long chains over models take to agree where evidences are in closed form
     Search(Options),
+    /// Whether verdicts can be relied on: problems whose answers are known
+    Trust(trust::TrustOptions),
 }
 
 /// How to run a benchmark.
@@ -76,5 +80,6 @@ fn main() -> Result<()> {
         Command::Sem(options) => sem::run(&options),
         Command::Quality(options) => quality::run(&options),
         Command::Search(options) => search::run(&options),
+        Command::Trust(arguments) => trust::run(&arguments),
     }
 }

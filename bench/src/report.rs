@@ -91,7 +91,7 @@ impl Report {
 }
 
 #[allow(clippy::print_stdout)]
-fn print_line(line: &str) {
+pub(crate) fn print_line(line: &str) {
     println!("{line}");
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// The date, as in 2026-11-15, by the civil calendar from days since 1970-01-01 (Howard Hinnant's algorithm).
-fn today() -> String {
+pub(crate) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
     let days = (seconds / 86_400) as i64 + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use vti::check::{CheckSettings, check};
 use vti::device::{Cpu, Device};
 use vti::family::FamilySettings;
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
 use vti::problem::selection::{
     CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, RegressionData, Selection, SelectionSettings,
-    Standardise, Term, enumerate,
+    Standardise, enumerate,
 };
 use vti::rjmcmc::{Pseudo, RjmcmcSettings, rjmcmc};
 use vti::train::{Silent, TrainSettings, Trainer};
@@ -18,6 +18,7 @@ use vti::train::{Silent, TrainSettings, Trainer};
 use super::{Figures, peak_memory};
 use crate::Options;
 use crate::report::{Line, Report};
+use crate::table::read;
 
 /// Seeds that results are averaged over.
 const SEEDS: u64 = 3;
@@ -44,7 +45,7 @@ pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> 
         ("prostate", include_str!("../../../data/prostate.csv"), "lpsa"),
     ] {
         if options.wants(case) {
-            conjugate(report, device, case, &table(data, response)?, seeds)?;
+            conjugate(report, device, case, &read(data, response, usize::MAX)?, seeds)?;
         }
     }
     if options.wants("robust") {
@@ -122,7 +123,7 @@ fn robust(report: &mut Report, device: &Cpu<f32>, seeds: u64) -> Result<()> {
         prior: CoefficientPrior::Normal { scale: 1.5 },
         model_prior: ModelPrior::Uniform {},
     };
-    let table = table(include_str!("../../../data/robust_high_8.csv"), "y")?;
+    let table = read(include_str!("../../../data/robust_high_8.csv"), "y", usize::MAX)?;
     let selection = Arc::new(Selection::new(&table, Standardise::Raw, &settings)?);
     let exact = reference(&selection, device)?;
     let (mut kl, mut q, mut corrected, mut khat, mut seconds) = (vec![], vec![], vec![], vec![], vec![]);
@@ -192,24 +193,4 @@ fn scale(report: &mut Report, device: &Cpu<f32>, quick: bool) -> Result<()> {
         report.push(line("peak memory of the process", peak, "MB", "< 2000"))?;
     }
     Ok(())
-}
-
-/// A table of numbers from its text.
-fn table(text: &str, response: &str) -> Result<RegressionData> {
-    let mut lines = text.lines();
-    let names: Vec<&str> = lines.next().context("an empty table")?.split(',').collect();
-    let rows: Vec<Vec<f64>> = lines
-        .map(|line| line.split(',').map(str::parse).collect())
-        .collect::<Result<_, _>>()
-        .context("not a number")?;
-    let column = |place: usize| rows.iter().map(|row| row[place]).collect::<Vec<f64>>();
-    let place = names.iter().position(|name| *name == response).context("no such response")?;
-    let others = (0..names.len()).filter(|&other| other != place);
-    let term = |other: usize| Term {
-        name: names[other].into(),
-        columns: vec![names[other].into()],
-        values: column(other),
-        always: false,
-    };
-    Ok(RegressionData { response_name: response.into(), response: column(place), terms: others.map(term).collect() })
 }
