@@ -112,7 +112,7 @@ impl<'a> Checking<'a> {
     }
 
     /// No longer than training took; evidences of nodes take as long as they take.
-    pub(crate) fn as_long_as(mut self, training: f64) -> Self {
+    pub(crate) fn no_longer_than(mut self, training: f64) -> Self {
         let enough = Duration::try_from_secs_f64(training).unwrap_or(MIN_LOOK).max(MIN_LOOK);
         self.deadline = Instant::now().checked_add(enough).filter(|_| !self.by_nodes);
         self

@@ -33,6 +33,9 @@ const MIN_MOVE: f64 = 0.01;
 const MORE_RUNS: usize = 3;
 const MAX_CONTESTED_KEYS: usize = 24;
 
+/// So many keys, those of graphs of four nodes, are all annealed.
+const MAX_ALL_KEYS: usize = 32;
+
 /// Fewer points than this make no line.
 const MIN_LINE_POINTS: usize = 4;
 
@@ -202,7 +205,12 @@ pub(super) fn anneal(
         let evidences = Evidences::new(sums, scores, &blocks);
         (blocks, evidences)
     };
-    let mut wanted = first(sums.models, scores);
+    let all: Vec<BlockKey> = keys(scores).collect();
+    // Bounds that are far off hide the keys that matter: where there are few, none is left to them.
+    let (mut wanted, runs) = match all.len() <= MAX_ALL_KEYS {
+        true => (all, 2 * settings.runs),
+        false => (first(sums.models, scores), settings.runs),
+    };
     let mut known = None;
     let mut rounds = 0..MAX_ROUNDS;
     let left_out = loop {
@@ -213,7 +221,7 @@ pub(super) fn anneal(
         if wanted.is_empty() {
             break left_out;
         }
-        annealing.run(sums.workers, &wanted, settings.runs)?;
+        annealing.run(sums.workers, &wanted, runs)?;
         let (blocks, evidences) = known.insert(join(&annealing.runs));
         if !blocks.iter().any(|block| block.annealed) {
             return Ok(None);
@@ -230,6 +238,11 @@ pub(super) fn anneal(
         (blocks, evidences) = join(&annealing.runs);
     }
     Ok(Some(Annealed { blocks, evidences, left_out }))
+}
+
+/// All keys that q has.
+fn keys(scores: &BlockScores) -> impl Iterator<Item = BlockKey> {
+    scores.blocks.iter().enumerate().flat_map(|(block, known)| known.keys.iter().map(move |&key| (block, key)))
 }
 
 /// What weights say, by block and key.
@@ -260,9 +273,7 @@ pub(super) fn exact(
     weighed: &[BlockCorrection],
 ) -> Annealed {
     let weighed = by_key(weighed);
-    let keys =
-        scores.blocks.iter().enumerate().flat_map(|(block, known)| known.keys.iter().map(move |&key| (block, key)));
-    let known = keys.map(|(block, key)| {
+    let known = keys(scores).map(|(block, key)| {
         let exact = Estimate { value: blocks.log_evidence_estimate(block, key), se: 0.0 };
         with_evidence((block, key), exact, scores, q, &weighed)
     });

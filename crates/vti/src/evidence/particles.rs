@@ -205,8 +205,8 @@ impl Population {
         let (count, dim) = (self.at.logs.len(), self.dim);
         let log_after = self.log_joint(&self.to);
         let mut rates = 0.0;
-        for particle in 0..count {
-            let gain = log_after[particle] - self.log_before[particle];
+        for (particle, (after, before)) in log_after.iter().zip(&self.log_before).enumerate() {
+            let gain = after - before;
             let rate = if gain.is_nan() { 0.0 } else { gain.exp().min(1.0) };
             rates += rate;
             if self.stream.uniform() < rate {
