@@ -435,7 +435,7 @@ fn particles_take_over_where_weights_are_not_enough() {
     scratch.fine(&[&POOR[..], &robust].concat());
     let verdict = scratch.json("run/summary.json")["verdict"].clone();
     assert_eq!(verdict["kind"], "do-not-trust", "{verdict}");
-    scratch.fine(&["check", "run", "--depth", "quick"]);
+    scratch.fine(&["check", "run", "--depth", "full"]);
     assert_eq!(scratch.json("run/summary.json")["correction"], "particles");
 }
 
