@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::CheckError;
 use super::annealing::Annealing;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
-use super::evidences::{Annealed, Evidences, Summed, anneal, exact};
+use super::evidences::{Annealed, Evidences, Summed, anneal, effort, exact};
 use super::importance::{CheckSettings, Found, Watch};
 use super::opinion::Depth;
 use super::verdict::{Basis, BlockMethod, Verdict};
@@ -129,8 +129,8 @@ pub(super) fn correct<D: Device>(
     let second = if blocks.has_exact_evidences() {
         Some(exact(&sums, blocks, scores, &q, &weighed))
     } else if settings.anneal.runs > 0 && settings.opinion.depth != Depth::None {
-        let annealing = Annealing::new(blocks, posterior.seed(), &settings.anneal, watch);
-        anneal(&sums, annealing, scores, &q, &weighed)?
+        let effort = effort(&settings.anneal, scores);
+        anneal(&sums, Annealing::new(blocks, posterior.seed(), &effort, watch), scores, &q, &weighed)?
     } else {
         None
     };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::annealing::{Annealing, BlockKey};
 use super::blocks::{BlockCorrection, MIN_BLOCK_DRAWS, most_probable_first};
 use super::line::Line;
-use crate::evidence;
+use crate::evidence::{self, AnnealSettings};
 use crate::models::{BlockProbabilities, BlockScores};
 use crate::problem::{BatchError, BlockModels, Blocks};
 use crate::random::{Purpose, Stream};
@@ -205,12 +205,8 @@ pub(super) fn anneal(
         let evidences = Evidences::new(sums, scores, &blocks);
         (blocks, evidences)
     };
-    let all: Vec<BlockKey> = keys(scores).collect();
     // Bounds that are far off hide the keys that matter: where there are few, none is left to them.
-    let (mut wanted, runs) = match all.len() <= MAX_ALL_KEYS {
-        true => (all, 2 * settings.runs),
-        false => (first(sums.models, scores), settings.runs),
-    };
+    let mut wanted = if are_few(scores) { keys(scores).collect() } else { first(sums.models, scores) };
     let mut known = None;
     let mut rounds = 0..MAX_ROUNDS;
     let left_out = loop {
@@ -221,7 +217,7 @@ pub(super) fn anneal(
         if wanted.is_empty() {
             break left_out;
         }
-        annealing.run(sums.workers, &wanted, runs)?;
+        annealing.run(sums.workers, &wanted, settings.runs)?;
         let (blocks, evidences) = known.insert(join(&annealing.runs));
         if !blocks.iter().any(|block| block.annealed) {
             return Ok(None);
@@ -238,6 +234,16 @@ pub(super) fn anneal(
         (blocks, evidences) = join(&annealing.runs);
     }
     Ok(Some(Annealed { blocks, evidences, left_out }))
+}
+
+fn are_few(scores: &BlockScores) -> bool {
+    keys(scores).count() <= MAX_ALL_KEYS
+}
+
+/// Few keys are worth more effort each: more particles have smaller errors, and more runs say better how large these are.
+pub(super) fn effort(settings: &AnnealSettings, scores: &BlockScores) -> AnnealSettings {
+    let (runs, particles) = if are_few(scores) { (2, 4) } else { (1, 1) };
+    AnnealSettings { runs: runs * settings.runs, particles: particles * settings.particles, ..settings.clone() }
 }
 
 /// All keys that q has.
@@ -309,7 +315,6 @@ fn first(models: &dyn BlockModels, scores: &BlockScores) -> Vec<BlockKey> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::evidence::AnnealSettings;
     use crate::graph::nodes_of;
     use crate::problem::KeyScores;
     use crate::problem::dag::simulate::{SimulationSettings, simulate};

@@ -2,10 +2,11 @@
 
 use std::thread;
 
-use vti::check::{Check, CheckSettings, Refined, check};
+use vti::check::{Check, CheckSettings, OpinionSettings, Refined, check};
 use vti::device::Cpu;
 use vti::family::Family;
 use vti::posterior::{Draws, Point, Posterior};
+use vti::smc::SmcSettings;
 use vti::train::{Fit, Silent, Stop, Trainer};
 use vti::workers::Workers;
 
@@ -63,7 +64,10 @@ fn several_threads_read_one_posterior_at_the_same_time() {
             let log_q = posterior.log_q(&points).unwrap();
             let probabilities = posterior.model_probabilities(1).unwrap();
             let numbers = log_q.into_iter().chain(probabilities.iter().map(|model| model.probability.value));
-            let checked = check(posterior, &CheckSettings { draws: 500, ..CheckSettings::default() }).unwrap();
+            let smc = SmcSettings { particles: 32, sweeps: 1, kept: 1, ..SmcSettings::default() };
+            let opinion = OpinionSettings { smc, repeats: 0, ..OpinionSettings::default() };
+            let settings = CheckSettings { draws: 500, opinion, ..CheckSettings::default() };
+            let checked = check(posterior, &settings).unwrap();
             let numbers = numbers.chain([checked.elbo.value, checked.log_evidence.value]);
             (draws.words.clone(), bits(&draws), numbers.map(f64::to_bits).collect::<Vec<u64>>())
         };

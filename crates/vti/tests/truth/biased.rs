@@ -73,7 +73,7 @@ fn a_run_that_judged_models_too_early_is_not_trusted() {
     let device = Cpu::<f32>::new(2).unwrap();
     let posterior = train(&problem, &device, &FamilySettings::default(), 400, 128);
     assert!(posterior.warnings()[0].contains("still rising"), "{:?}", posterior.warnings());
-    let checked = check_with(&posterior, 2000);
+    let checked = check(&posterior, &CheckSettings { draws: 2000, ..CheckSettings::default() }).unwrap();
     // Particles get there.
     assert!(checked.verdict.kind == VerdictKind::Corrected && checked.prefers_opinion, "{}", checked.verdict.text);
     for model in &checked.opinion.unwrap().correction.models {
