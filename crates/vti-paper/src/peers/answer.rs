@@ -62,7 +62,7 @@ impl Dibs {
     }
 }
 
-/// Adjacency matrices, 1 at [i][j] for i → j. Loops say nothing about a graph, and are left out.
+/// Adjacency matrices, 1 at `[i][j]` for i → j. Loops say nothing about a graph, and are left out.
 fn from_matrix(matrix: &[Vec<f64>]) -> Result<Graph, vti::graph::GraphError> {
     let edges = matrix.iter().enumerate().flat_map(|(from, row)| {
         let present = row.iter().enumerate().filter(move |&(to, &entry)| entry != 0.0 && to != from);
