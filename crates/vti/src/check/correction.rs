@@ -45,7 +45,7 @@ pub struct ModelCorrection {
     /// k̂ of the weights within the model, as far as known; −∞ if all are equal ("-inf" in JSON).
     #[serde(serialize_with = "khat")]
     pub khat: Option<f64>,
-    /// Draws or steps of chains that met it.
+    /// Draws or steps of chains that met it; 0 where particles found its probability.
     pub draws: usize,
 }
 

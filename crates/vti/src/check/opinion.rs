@@ -92,15 +92,15 @@ impl OpinionSettings {
 pub struct Opinion {
     /// Model probabilities.
     pub correction: Correction,
-    /// How probable each of the space's features is to be positive, under q and as the sampler found it.
+    /// How probable each of the space's features is to be positive under q.
     pub parts_q: Vec<f64>,
-    /// As the sampler found it.
+    /// And as the sampler found it.
     pub parts: Vec<Estimate>,
     /// `log p(y)`.
     pub log_evidence: Estimate,
-    /// Independent runs, and how many equally good ones would say as much.
+    /// Independent runs.
     pub runs: usize,
-    /// See [`Sampled::effective_runs`].
+    /// How many equally good runs would say as much, see [`Sampled::effective_runs`].
     pub effective_runs: f64,
     /// The probability of models that q has less than a tenth of.
     pub missing: Estimate,
@@ -179,7 +179,7 @@ impl Opinion {
     }
 
     /// Models that matter, under q or as found.
-    pub(super) fn leading(&self) -> impl Iterator<Item = &ModelCorrection> {
+    fn leading(&self) -> impl Iterator<Item = &ModelCorrection> {
         let matters = |model: &&ModelCorrection| model.q.max(model.corrected.value) >= MIN_PROBABILITY;
         self.correction.models.iter().filter(matters)
     }
@@ -281,7 +281,7 @@ fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ
             corrected: found.probability,
             log_evidence: None,
             khat: None,
-            draws: FOUND,
+            draws: 0,
         })
         .collect();
     let missing = missing(&models);
@@ -320,9 +320,6 @@ fn q_of_models<D: Device>(posterior: &Posterior<D>, sampled: &Sampled) -> Result
     }
     Ok(q)
 }
-
-/// Particles estimate the probability of a model however few of them have it.
-const FOUND: usize = usize::MAX;
 
 /// The probability of models that q has less than a tenth of; only models whose probability is known to be there count.
 fn missing(models: &[ModelCorrection]) -> Estimate {
