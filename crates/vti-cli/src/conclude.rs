@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use vti::answer::{Answer, Exact, Findings, Run, Samples, Sources, Subject};
-use vti::check::{Depth, VerdictKind, check_watched, refine};
+use vti::check::{Depth, VerdictKind, check_and_learn, refine};
 use vti::device::Device;
 use vti::posterior::Posterior;
 use vti::workers::Workers;
@@ -31,16 +31,20 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     session: &Session<Q>,
     dir: &RunDir,
     device: &D,
-    posterior: &Posterior<D>,
+    posterior: Posterior<D>,
     mut run: Run,
     chains: Chains,
     mut checking: Checking<'_>,
 ) -> Result<Answer> {
     let config = &session.config;
     let start = Instant::now();
-    let checked = check_watched(posterior, &config.check, &mut |done, runs| checking.show(done, runs));
+    let checked = check_and_learn(posterior, &config.check, &mut |stage| checking.show(stage));
     let is_ended = checking.finish();
-    let checked = checked?;
+    let (posterior, checked, lessons) = checked?;
+    if lessons > 0 {
+        posterior.save(&dir.posterior())?;
+        run.lessons += lessons;
+    }
     // Where blocks are corrected one by one, chains over whole models could only do worse; and who wants no look beyond q does not
     // want chains.
     let automatic = config.chains.refine == Refine::Auto
@@ -49,12 +53,12 @@ pub(crate) fn conclude<Q: Question, D: Device>(
         && checked.verdict.kind == VerdictKind::DoNotTrust
         && checked.blocks.is_none();
     let chains =
-        if automatic || chains == Chains::Always { Some(refine(posterior, &config.chains.chains)?) } else { None };
+        if automatic || chains == Chains::Always { Some(refine(&posterior, &config.chains.chains)?) } else { None };
     let subject = session.question.subject(config);
     let exact = exact_answer(&subject, device.workers(), &mut run.warnings);
     (run.device, run.threads) = (config.machine.device.clone(), config.threads());
     let sources = Sources { check: &checked, chains: chains.as_ref(), exact: exact.as_ref() };
-    let mut found = Findings::new(posterior, &subject, &sources, run)?;
+    let mut found = Findings::new(&posterior, &subject, &sources, run)?;
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     write(session, dir, &found)?;
     Ok(found.answer)

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use vti::check::Stage;
 use vti::problem::Problem;
 use vti::space::ModelSpace;
 use vti::train::{Observer, StepReport};
@@ -98,8 +99,11 @@ pub(crate) struct Checking<'a> {
     /// Whether evidences of nodes are found, rather than the whole posterior once more.
     by_nodes: bool,
     signals: &'a Signals,
-    /// When it has taken long enough.
-    deadline: Option<Instant>,
+    /// Whether q learns, and since when it does, or looks.
+    is_learning: bool,
+    since: Instant,
+    /// How long each of these may take.
+    limit: Option<Duration>,
 }
 
 /// A look beyond q may take as long as training, and so long at least.
@@ -108,26 +112,32 @@ const MIN_LOOK: Duration = Duration::from_secs(60);
 impl<'a> Checking<'a> {
     pub(crate) fn new(quiet: bool, problem: &dyn Problem, signals: &'a Signals) -> Self {
         let by_nodes = problem.blocks().is_some();
-        Self { show: Show::new(quiet), last: Instant::now(), by_nodes, signals, deadline: None }
+        let now = Instant::now();
+        Self { show: Show::new(quiet), last: now, by_nodes, signals, is_learning: false, since: now, limit: None }
     }
 
     /// No longer than training took; evidences of nodes take as long as they take.
     pub(crate) fn no_longer_than(mut self, training: f64) -> Self {
         let enough = Duration::try_from_secs_f64(training).unwrap_or(MIN_LOOK).max(MIN_LOOK);
-        self.deadline = Instant::now().checked_add(enough).filter(|_| !self.by_nodes);
+        self.limit = Some(enough).filter(|_| !self.by_nodes);
         self
     }
 
     fn goes_on(&self) -> bool {
-        !self.signals.stopped() && self.deadline.is_none_or(|deadline| Instant::now() < deadline)
+        !self.signals.stopped() && self.limit.is_none_or(|limit| self.since.elapsed() < limit)
     }
 
     /// Of the parts that are known to be needed so far. Whether to go on.
-    pub(crate) fn show(&mut self, done: usize, all: usize) -> bool {
-        let text = match self.by_nodes {
-            true if done == all => "evidences of nodes: summing over graphs".into(),
-            true => format!("evidences of nodes: {done} of {all} runs so far"),
-            false => format!("looking beyond q: {} %", 100 * done / all.max(1)),
+    pub(crate) fn show(&mut self, stage: Stage) -> bool {
+        let is_learning = matches!(stage, Stage::Learning { .. });
+        if is_learning != self.is_learning {
+            (self.is_learning, self.since) = (is_learning, Instant::now());
+        }
+        let (text, done, all) = match stage {
+            Stage::Learning { done, all } => {
+                (format!("q learns what was found beyond it: step {done} of {all}"), done as usize, all as usize)
+            }
+            Stage::Looking { done, all } => (self.look(done, all), done, all),
         };
         let since = self.last.elapsed();
         match self.show {
@@ -137,6 +147,14 @@ impl<'a> Checking<'a> {
         }
         self.last = Instant::now();
         self.goes_on()
+    }
+
+    fn look(&self, done: usize, all: usize) -> String {
+        match self.by_nodes {
+            true if done == all => "evidences of nodes: summing over graphs".into(),
+            true => format!("evidences of nodes: {done} of {all} runs so far"),
+            false => format!("looking beyond q: {} %", 100 * done / all.max(1)),
+        }
     }
 
     /// Clears the terminal's line. Whether somebody wanted to stop.

@@ -154,7 +154,7 @@ impl Job for Training<'_> {
             if session.problem().blocks().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
         let checking = Checking::new(args.quiet, &*session.problem(), &signals).no_longer_than(run.seconds.train);
-        let answer = conclude(&session, dir, &device, &posterior, run, Chains::Settings, checking)?;
+        let answer = conclude(&session, dir, &device, posterior, run, Chains::Settings, checking)?;
         show(&answer, args.json)?;
         let files = match answer.found.graphs() {
             None => "models.csv and report.html",

@@ -16,6 +16,16 @@
 //! where the second leaves out the score of q at fixed θ, whose mean is 0 (Roeder, Wu and Duvenaud 2017). With respect to ψ
 //! it is the score-function gradient `E[(log h + log q − log p) ∂ log q_ψ/∂ψ]`.
 
+//!
+//! The other way round, from draws of the posterior that did not come from q, the forward divergence `−E_p[log q(m, θ)]` is
+//! minimised. With z = T_φ⁻¹(θ) moving so that θ stays, the gradient of its term with respect to φ is
+//!
+//! ```text
+//! −∂ log q_φ(θ | m)/∂φ = ∂ log |det ∇T_φ|/∂φ + (∂ log q_φ(θ | m)/∂θ) ∂θ/∂φ,
+//! ```
+//!
+//! the very part whose mean over q is 0: derivatives at fixed z once more, with the score in place of that of the target.
+
 use crate::stats::Estimate;
 
 /// `log h_φ(z | m)` from `log q(θ | m) = log ν(z) − log |det ∇T|` and `log η(θ | m)`.

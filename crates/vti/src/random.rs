@@ -32,6 +32,8 @@ pub enum Purpose {
     Anneal,
     /// Starts, proposals and decisions of a search over models.
     Search,
+    /// Learning from draws of the posterior that did not come from q.
+    Lesson,
     /// Anything a test, an example or a benchmark wants.
     Other(u32),
 }
@@ -50,6 +52,7 @@ impl Purpose {
             Self::Jump => 9,
             Self::Anneal => 10,
             Self::Search => 11,
+            Self::Lesson => 12,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }
@@ -105,6 +108,34 @@ impl Stream {
     /// A uniform integer in `0..n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0.random_range(0..n.max(1))
+    }
+}
+
+/// Places that are drawn with probabilities in proportion to their weights.
+#[derive(Clone, Debug)]
+pub struct Weighted {
+    /// Running sums of the weights.
+    sums: Vec<f64>,
+}
+
+impl Weighted {
+    /// None without any weight that is positive, or with one that is not a number.
+    pub fn new(weights: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut sum = 0.0;
+        let sums: Vec<f64> = weights
+            .map(|weight| {
+                sum += weight;
+                sum
+            })
+            .collect();
+        (sum > 0.0 && sum.is_finite()).then_some(Self { sums })
+    }
+
+    /// A place.
+    pub fn draw(&self, stream: &mut Stream) -> usize {
+        let last = self.sums.len() - 1;
+        let goal = stream.uniform() * self.sums[last];
+        self.sums.partition_point(|&sum| sum <= goal).min(last)
     }
 }
 

@@ -53,12 +53,17 @@ pub(crate) struct RefineArgs {
 pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
     let (dir, mut config) = RunDir::open(&args.dir)?;
     config.check.draws = args.draws.map_or(config.check.draws, |draws| draws as usize);
+    if !dir.posterior().exists() {
+        // An interrupted run goes on from its checkpoint, whatever is learned here.
+        config.check.lesson.rounds = 0;
+    }
     config.check.opinion.depth = args.depth.map_or(config.check.opinion.depth, Depth::from);
     start(config, Again { dir: &dir, chains: Chains::Settings, json: args.json })
 }
 
 pub(crate) fn refine(args: &RefineArgs) -> Result<Ending> {
     let (dir, mut config) = RunDir::open(&args.dir)?;
+    config.check.lesson.rounds = 0;
     let settings = &mut config.chains.chains;
     settings.chains = args.chains.map_or(settings.chains, |chains| chains as usize);
     settings.iterations = args.iterations.map_or(settings.iterations, |iterations| iterations as usize);
@@ -90,7 +95,7 @@ impl Job for Again<'_> {
         let run = known_run(dir, posterior.warnings(), replicate)?;
         let signals = Signals::listen()?;
         let checking = Checking::new(false, &*session.problem(), &signals);
-        let answer = conclude(&session, dir, &device, &posterior, run, chains, checking)?;
+        let answer = conclude(&session, dir, &device, posterior, run, chains, checking)?;
         show(&answer, json)?;
         Ok(signals.ending(&cut_short(dir)))
     }

@@ -334,6 +334,9 @@ pub struct Run {
     pub steps: u64,
     /// Why training ended.
     pub stop: String,
+    /// How often q learned what was found beyond it ([`check_and_learn`](crate::check::check_and_learn)).
+    #[serde(default)]
+    pub lessons: usize,
     /// How long it took.
     pub seconds: Seconds,
     /// Where it was computed.

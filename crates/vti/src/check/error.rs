@@ -19,6 +19,12 @@ pub enum CheckError {
     /// A density that cannot be evaluated.
     #[error("an evidence cannot be found: {}", .0.error)]
     Density(#[from] BatchError),
+    /// What a second opinion found cannot be learned.
+    #[error("what was found beyond q cannot be learned: {reason}\nhint: check.lesson.rounds = 0 leaves q as it is")]
+    Lesson {
+        /// Why.
+        reason: String,
+    },
     /// Weights that say nothing.
     #[error("no draw of q has a positive finite weight: the target is undefined or 0 wherever q draws")]
     NoWeight,

@@ -16,6 +16,7 @@ use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
 use crate::space::Model;
 use crate::stats::{self, Estimate, EstimateError, Smoothed, Stratum};
+use crate::train::LessonSettings;
 
 /// Settings of a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,11 +30,19 @@ pub struct CheckSettings {
     pub anneal: AnnealSettings,
     /// How the second opinion is found, where the density is no product over blocks.
     pub opinion: OpinionSettings,
+    /// How q learns what it found, in [`check_and_learn`](super::check_and_learn).
+    pub lesson: LessonSettings,
 }
 
 impl Default for CheckSettings {
     fn default() -> Self {
-        Self { draws: 20_000, leading: 20, anneal: AnnealSettings::default(), opinion: OpinionSettings::default() }
+        Self {
+            draws: 20_000,
+            leading: 20,
+            anneal: AnnealSettings::default(),
+            opinion: OpinionSettings::default(),
+            lesson: LessonSettings::default(),
+        }
     }
 }
 
@@ -42,7 +51,8 @@ impl CheckSettings {
     pub fn check(&self) -> Result<(), SettingError> {
         SettingError::check("draws", self.draws as f64, self.draws >= 100, "at least 100")?;
         self.anneal.check()?;
-        self.opinion.check()
+        self.opinion.check()?;
+        self.lesson.check()
     }
 }
 
@@ -124,7 +134,7 @@ impl Check {
 
 /// Told how far a check has come, where that takes long: so many of so many parts, to which more may be added, are done. Says
 /// whether to go on; what is not done by then is left out.
-pub type Watch<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
+pub(super) type Watch<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
 
 /// Draws from the posterior and weighs the draws against the problem's density.
 ///
@@ -154,13 +164,15 @@ pub type Watch<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check<D: Device>(posterior: &Posterior<D>, settings: &CheckSettings) -> Result<Check, CheckError> {
-    check_watched(posterior, settings, &mut |_, _| true)
+    check_attempt(posterior, settings, 0, &mut |_, _| true)
 }
 
-/// [`check`], while somebody looks on: told every now and then while evidences are annealed or a second opinion is found.
-pub fn check_watched<D: Device>(
+/// [`check`], by particles of its own for each attempt, while somebody looks on: told every now and then while evidences are annealed
+/// or a second opinion is found.
+pub(super) fn check_attempt<D: Device>(
     posterior: &Posterior<D>,
     settings: &CheckSettings,
+    attempt: u32,
     watch: Watch<'_>,
 ) -> Result<Check, CheckError> {
     settings.check()?;
@@ -186,6 +198,7 @@ pub fn check_watched<D: Device>(
         None
     } else {
         let known = FromQ {
+            attempt,
             draws: &draws,
             parts: parts(posterior, &draws, &q_weights),
             log_evidence: log_evidence.value,

@@ -191,6 +191,8 @@ const MIN_PARTICLES: usize = 32;
 
 /// What is known from q's own draws, which an opinion is compared with.
 pub(super) struct FromQ<'a> {
+    /// How often q was checked before.
+    pub(super) attempt: u32,
     pub(super) draws: &'a Draws,
     /// Probabilities of parts under q.
     pub(super) parts: Vec<f64>,
@@ -211,7 +213,7 @@ pub(super) fn opinion<D: Device>(
     let mut found = None::<Opinion>;
     for (round, mut smc) in settings.rounds().into_iter().enumerate() {
         smc.particles = smc.particles.min(MAX_NUMBERS / (smc.runs * reference.len()).max(1)).max(MIN_PARTICLES);
-        let seed = posterior.seed().wrapping_add(round as u64);
+        let seed = posterior.seed().wrapping_add(u64::from(known.attempt) << 32).wrapping_add(round as u64);
         let mut sampler = Sampler::new(problem, &reference, &smc, seed)?;
         if !sampler.run(smc.runs, posterior.workers(), go_on)? {
             break;

@@ -29,7 +29,7 @@ pub struct Verdict {
 }
 
 /// Model probabilities that differ by no more than this are the same for all practical purposes.
-const NEGLIGIBLE_DISTANCE: f64 = 0.02;
+pub(super) const NEGLIGIBLE_DISTANCE: f64 = 0.02;
 
 /// Log evidences that differ by no more than this are the same for all practical purposes.
 const NEGLIGIBLE_LOG: f64 = 0.05;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::descent::Descent;
-use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
+use super::{Draw, KEPT_SHARE, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use super::{WordError, WordNet, WordNetSettings, WordPasses, WordWorkspace};
 use crate::device::{Device, DeviceError, UpdateRecord};
 use crate::problem::Problem;
-use crate::random::Stream;
+use crate::random::{Stream, Weighted};
 use crate::simd::Real;
 use crate::space::ModelSpace;
 use crate::state::{State, StateError};
@@ -39,6 +39,9 @@ impl<D: Device> std::fmt::Debug for Autoregressive<D> {
         f.debug_struct("Autoregressive").field("parameters", &self.net.parameter_count()).finish_non_exhaustive()
     }
 }
+
+/// Steps in which the network is fitted to words that did not come from it.
+const FIT_STEPS: u64 = 500;
 
 /// The constraints of a space, if it has any.
 fn rules(space: &dyn ModelSpace) -> Option<&dyn ModelSpace> {
@@ -82,7 +85,12 @@ impl<D: Device> Autoregressive<D> {
     fn gradient(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<(), WordError> {
         let weights = self.descent.control.weights(batch);
         self.weights.iter_mut().zip(weights).for_each(|(to, &weight)| *to = D::Real::from_f64(weight));
-        self.training.write_words(device, batch.words)?;
+        self.weighted_gradient(device, batch.words)
+    }
+
+    /// The gradient of `Σ w log q(m)`, with `self.weights` of words.
+    fn weighted_gradient(&mut self, device: &D, words: &[u16]) -> Result<(), WordError> {
+        self.training.write_words(device, words)?;
         let parameters = &self.descent.parameters;
         self.net.log_prob(device, parameters, &mut self.training, rules(self.problem.space()))?;
         self.net.backward(device, parameters, &mut self.training, &self.weights, &mut self.descent.gradient)
@@ -203,6 +211,29 @@ impl<D: Device> ModelDistribution<D> for Autoregressive<D> {
                 Ok(entropy_by_weights(batch.log_q, &log_q_new))
             })
         })
+    }
+
+    /// By gradient steps on batches of the words, among which some that q drew before stand for what it was.
+    fn fit(&mut self, device: &D, draw: Draw, words: &[u16], weights: &[f64]) -> Result<bool, ModelsError> {
+        let width = self.problem.space().arities().len();
+        let (mut own, mut log_q) = (vec![0; self.rows * width], vec![0.0; self.rows]);
+        self.sample(device, draw, &mut own, &mut log_q)?;
+        let Some(weighted) = Weighted::new(weights.iter().copied()) else { return Ok(false) };
+        let mut batch = vec![0; own.len()];
+        self.weights.fill(D::Real::from_f64(-1.0 / self.rows as f64));
+        for step in 0..FIT_STEPS {
+            let draw = Draw { step: draw.step + 1 + step, ..draw };
+            for (row, (to, own)) in batch.chunks_exact_mut(width).zip(own.chunks_exact(width)).enumerate() {
+                let mut stream = draw.row(row);
+                let is_own = stream.uniform() < KEPT_SHARE;
+                let from = if is_own { own } else { &words[weighted.draw(&mut stream) * width..][..width] };
+                to.copy_from_slice(from);
+            }
+            self.weighted_gradient(device, &batch)?;
+            let pace = 1.0 - step as f64 / FIT_STEPS as f64;
+            self.descent.step(device, pace, f64::INFINITY, f64::NAN, |_| Ok(f64::NAN))?;
+        }
+        Ok(true)
     }
 
     fn gradients(&self, device: &D) -> Result<Option<UpdateRecord>, DeviceError> {

@@ -2,11 +2,14 @@
 
 use super::descent::Descent;
 use super::word_probabilities::WordProbabilities;
-use super::{Draw, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
+use super::{Draw, KEPT_SHARE, LearningSettings, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use crate::device::{Device, DeviceError, UpdateRecord};
 use crate::simd::Real;
 use crate::space::Catalogue;
 use crate::state::{State, StateError};
+
+/// The logit of a word that may be drawn, where it is fitted to a probability of 0.
+const MIN_LOGIT: f64 = -80.0;
 
 /// `q_ψ(m) = exp ψ_m / Σ exp ψ` over all words of a catalogue.
 pub struct Categorical<D: Device> {
@@ -102,6 +105,15 @@ impl<D: Device> ModelDistribution<D> for Categorical<D> {
             self.refresh(device)?;
         }
         Ok(update)
+    }
+
+    fn fit(&mut self, device: &D, _: Draw, words: &[u16], weights: &[f64]) -> Result<bool, ModelsError> {
+        let logits = self.table.log_mixture(KEPT_SHARE, words, weights);
+        // Logits of words that are never drawn have no gradient to come back by.
+        let logits: Vec<D::Real> = logits.iter().map(|logit| D::Real::from_f64(logit.max(MIN_LOGIT))).collect();
+        device.write(&logits, &mut self.descent.parameters)?;
+        self.refresh(device)?;
+        Ok(true)
     }
 
     fn state(&self, device: &D) -> Result<State, DeviceError> {

@@ -61,6 +61,12 @@ pub trait ModelDistribution<D: Device>: Send + Sync {
     /// Learns from a batch that was drawn by [`ModelDistribution::sample`] and scored.
     fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError>;
 
+    /// Fits q(m) to words that did not come from it, with weights that sum to 1: minimises the forward divergence `−Σ w log q(m)`,
+    /// while a share [`KEPT_SHARE`] stays as it was, so that q gives nothing up. False where it cannot.
+    fn fit(&mut self, _device: &D, _draw: Draw, _words: &[u16], _weights: &[f64]) -> Result<bool, ModelsError> {
+        Ok(false)
+    }
+
     /// What was seen of the gradients of ψ, where it learns by gradients.
     fn gradients(&self, _device: &D) -> Result<Option<UpdateRecord>, DeviceError> {
         Ok(None)
@@ -85,6 +91,9 @@ pub trait ModelDistribution<D: Device>: Send + Sync {
         None
     }
 }
+
+/// The share of q(m) that stays as it was when q is fitted to words that did not come from it.
+pub const KEPT_SHARE: f64 = 0.02;
 
 /// Names the random streams of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -101,6 +101,18 @@ impl WordProbabilities {
         self.weights.iter().map(move |weight| weight / total)
     }
 
+    /// Log probabilities of a mixture: a share of this distribution, and for the rest words with weights that sum to 1.
+    pub(super) fn log_mixture(&self, kept_share: f64, words: &[u16], weights: &[f64]) -> Vec<f64> {
+        let width = words.len() / weights.len().max(1);
+        let mut mixture: Vec<f64> = self.probabilities().map(|p| kept_share * p).collect();
+        for (row, weight) in weights.iter().enumerate() {
+            if let Some(index) = self.catalogue.index(&words[row * width..][..width]) {
+                mixture[index] += (1.0 - kept_share) * weight;
+            }
+        }
+        mixture.into_iter().map(f64::ln).collect()
+    }
+
     fn total(&self) -> f64 {
         self.before.last().copied().unwrap_or(0.0)
     }

@@ -21,6 +21,7 @@ use crate::objective;
 use crate::problem::{Constraints, Problem};
 use crate::random::Purpose;
 use crate::space::{Catalogue, Model};
+use crate::state::{State, StateError};
 use crate::stats::Estimate;
 use crate::workers::{Spare, Workers};
 
@@ -112,6 +113,17 @@ impl<D: Device> Posterior<D> {
     /// All words, where they are numbered.
     pub fn catalogue(&self) -> Option<&Catalogue> {
         self.family.models.catalogue()
+    }
+
+    /// The family behind it, its seed and what its trainer was not happy with, to go on from.
+    pub(crate) fn into_parts(self) -> (Family<D>, u64, Vec<String>) {
+        (self.family, self.seed, self.warnings)
+    }
+
+    /// The same posterior as it was when its family had this state.
+    pub(crate) fn restored(mut self, mut state: State) -> Result<Self, StateError> {
+        self.family.restore(&mut state)?;
+        Ok(Self::new(self.family, self.seed, self.warnings))
     }
 
     /// Natural parameters that a model uses, as places in [`Problem::parameter_names`].
@@ -325,7 +337,7 @@ impl<D: Device> Posterior<D> {
 
     /// Writes everything to a file.
     pub fn save(&self, path: &Path) -> Result<(), LoadError> {
-        let mut state = crate::state::State::default();
+        let mut state = State::default();
         state.put_state("family", self.family.state()?);
         Ok(Saved::of(&self.family, self.seed, self.warnings.clone(), None).write(path, &state)?)
     }

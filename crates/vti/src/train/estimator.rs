@@ -11,15 +11,25 @@ const TRY_BOTH_EVERY: u64 = 25;
 impl<D: Device> Trainer<D> {
     /// A step of φ against the gradient of the mean of log h over the kept rows.
     pub(super) fn move_flow(&mut self, rate: f64) -> Result<(), TrainError> {
+        self.find_flow_gradient()?;
+        self.follow_gradient(rate)
+    }
+
+    /// A step of φ against `self.gradient`.
+    pub(super) fn follow_gradient(&mut self, rate: f64) -> Result<(), TrainError> {
+        let Self { family, optimiser, gradient, .. } = self;
+        Ok(optimiser.update(&family.device, rate, gradient, &mut family.parameters)?)
+    }
+
+    /// The gradient of the mean of log h over the kept rows, by the estimator that is in use.
+    pub(super) fn find_flow_gradient(&mut self) -> Result<(), TrainError> {
         match self.settings.flow_gradient {
             FlowGradient::Reparameterised => self.by_path = false,
             FlowGradient::PathDerivative => self.by_path = true,
             FlowGradient::Adaptive if self.step.is_multiple_of(TRY_BOTH_EVERY) => self.choose_gradient()?,
             FlowGradient::Adaptive => {}
         }
-        self.find_gradient(self.by_path)?;
-        let Self { family, optimiser, gradient, .. } = self;
-        Ok(optimiser.update(&family.device, rate, gradient, &mut family.parameters)?)
+        self.find_gradient(self.by_path)
     }
 
     /// Tries both estimators on the batch at hand; a backward pass uses the forward one up, so each try needs another.
@@ -38,7 +48,7 @@ impl<D: Device> Trainer<D> {
     }
 
     /// The gradient of the mean of log h over the kept rows, of the tempered target at first.
-    pub(super) fn find_gradient(&mut self, by_path: bool) -> Result<(), TrainError> {
+    fn find_gradient(&mut self, by_path: bool) -> Result<(), TrainError> {
         let Self { family, pass, batch, gradient, settings, step, .. } = self;
         let beta = settings.temper.beta(*step, settings.steps);
         let share = 1.0 / batch.kept.iter().filter(|&&kept| kept).count().max(1) as f64;

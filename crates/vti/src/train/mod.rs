@@ -4,6 +4,7 @@ mod checkpoint;
 mod dropping;
 mod error;
 mod estimator;
+mod lesson;
 mod plan;
 mod plateau;
 mod report;
@@ -12,6 +13,7 @@ mod trainer;
 mod warm_up;
 
 pub use error::TrainError;
+pub use lesson::{LessonSettings, learn};
 pub use report::{Dropped, NotFinite, Observer, Silent, StepReport, Stop};
 pub use settings::{
     CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TemperSettings, TrainSettings,

@@ -119,7 +119,12 @@ impl<D: Device> Trainer<D> {
         settings: &TrainSettings,
     ) -> Result<Self, TrainError> {
         settings.check()?;
-        let family = Family::new(problem, device, family, settings.batch, settings.seed)?;
+        Self::with_family(Family::new(problem, device, family, settings.batch, settings.seed)?, settings)
+    }
+
+    /// A run that starts from what a family has become.
+    pub(super) fn with_family(family: Family<D>, settings: &TrainSettings) -> Result<Self, TrainError> {
+        settings.check()?;
         let passes = match settings.flow_gradient {
             FlowGradient::Reparameterised => Passes::Training,
             FlowGradient::PathDerivative | FlowGradient::Adaptive => Passes::TrainingWithScores,
@@ -256,6 +261,24 @@ impl<D: Device> Trainer<D> {
 
     /// One step of both.
     pub fn step(&mut self) -> Result<StepReport, TrainError> {
+        let dropped = self.draw_batch()?;
+        let rate = self.rate();
+        self.move_flow(rate)?;
+        let models = self.move_models(rate)?;
+        self.step += 1;
+        self.check_gradients()?;
+        let report = self.report(rate, models, dropped);
+        self.warm_up.observe(self.step, &self.settings, report.elbo);
+        Ok(report)
+    }
+
+    /// The learning rate of φ at this step.
+    pub(super) fn rate(&self) -> f64 {
+        self.settings.schedule.rate(self.step, self.settings.steps)
+    }
+
+    /// Draws a batch from q and scores it; what of it is not finite is dropped.
+    pub(super) fn draw_batch(&mut self) -> Result<Vec<Dropped>, TrainError> {
         let (seed, step) = (self.settings.seed, self.step);
         let draw = |purpose| Draw { seed, purpose, step };
         self.family.prepare_in_silence();
@@ -265,15 +288,7 @@ impl<D: Device> Trainer<D> {
         self.pass.forward(&self.family)?;
         self.pass.density(&self.family)?;
         self.score();
-        let dropped = self.drop_not_finite()?;
-        let rate = self.settings.schedule.rate(step, self.settings.steps);
-        self.move_flow(rate)?;
-        let models = self.move_models(rate)?;
-        self.step += 1;
-        self.check_gradients()?;
-        let report = self.report(rate, models, dropped);
-        self.warm_up.observe(self.step, &self.settings, report.elbo);
-        Ok(report)
+        self.drop_not_finite()
     }
 
     /// `log p(m)` and `log h` of every row.
@@ -302,7 +317,7 @@ impl<D: Device> Trainer<D> {
         Ok(family.models.update(&family.device, &scored).map_err(FamilyError::from)?)
     }
 
-    fn report(&self, rate: f64, models: ModelUpdate, dropped: Vec<Dropped>) -> StepReport {
+    pub(super) fn report(&self, rate: f64, models: ModelUpdate, dropped: Vec<Dropped>) -> StepReport {
         let Self { pass, batch, .. } = self;
         let kept = (0..pass.rows()).filter(|&row| batch.kept[row]);
         let elbos =

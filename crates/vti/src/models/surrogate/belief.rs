@@ -52,6 +52,13 @@ impl Belief {
         self.variance(model).sqrt()
     }
 
+    /// Nothing is uncertain any more.
+    pub(super) fn end_doubt(&mut self) {
+        match self {
+            Self::Diagonal(numbers) | Self::Full { covariance: numbers, .. } => numbers.fill(0.0),
+        }
+    }
+
     /// One step of a random walk.
     pub(super) fn inflate(&mut self, variance: f64) {
         match self {

@@ -29,6 +29,12 @@ impl Learner {
         self.mean[model] + beta * self.belief.sd(model)
     }
 
+    /// Takes the numbers of all models as known.
+    pub(in crate::models) fn know(&mut self, mean: Vec<f64>) {
+        self.mean = mean;
+        self.belief.end_doubt();
+    }
+
     /// Learns from `(model, value)` of a batch, after a step of the random walk with standard deviation `drift`.
     pub(in crate::models) fn learn(&mut self, workers: &Workers, rows: &[(usize, f64)], drift: f64) {
         let (mut observations, within) = self.aggregate(rows);

@@ -23,11 +23,12 @@ use serde::{Deserialize, Serialize};
 use self::belief::Belief;
 use self::learner::Learner;
 use super::word_probabilities::WordProbabilities;
-use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
+use super::{Draw, KEPT_SHARE, ModelDistribution, ModelUpdate, ModelsError, ScoredBatch};
 use crate::device::{Device, DeviceError};
 use crate::optimise::SettingError;
 use crate::space::{Catalogue, ModelSpace};
 use crate::state::{State, StateError};
+use crate::stats;
 use crate::workers::Workers;
 
 /// How much the belief knows about dependence between models.
@@ -105,7 +106,8 @@ impl Surrogate {
     /// The most models a full covariance can be kept for.
     pub const MAX_FULL_MODELS: usize = 4096;
 
-    /// Before any observation q is the prior, `log_prior` giving log p of every word of the catalogue.
+    /// Before any observation q is half the prior and half uniform over what is possible, `log_prior` giving log p of every word of
+    /// the catalogue: a sparse prior alone would not draw the models that matter, and what is not drawn is not learned.
     pub fn new(
         workers: &Workers,
         space: &dyn ModelSpace,
@@ -137,7 +139,8 @@ impl Surrogate {
             goal: Vec::with_capacity(count),
             table: WordProbabilities::new(catalogue),
         };
-        surrogate.refresh(workers, settings.beta, f64::INFINITY);
+        let start = start(&surrogate.log_prior);
+        surrogate.table.set_logits(workers, start.into_iter());
         Ok(surrogate)
     }
 
@@ -150,6 +153,16 @@ impl Surrogate {
         self.share = if share > 0.0 { share } else { 1.0 };
         share
     }
+}
+
+/// The logarithm of half the prior and half the uniform distribution over what is possible.
+fn start(log_prior: &[f64]) -> Vec<f64> {
+    let log_total = stats::log_sum_exp(log_prior);
+    let possible = log_prior.iter().filter(|log_prior| log_prior.is_finite()).count() as f64;
+    let half = |log_prior: &f64| {
+        if log_prior.is_finite() { ((log_prior - log_total).exp() + 1.0 / possible).ln() } else { f64::NEG_INFINITY }
+    };
+    log_prior.iter().map(half).collect()
 }
 
 impl<D: Device> ModelDistribution<D> for Surrogate {
@@ -175,6 +188,15 @@ impl<D: Device> ModelDistribution<D> for Surrogate {
             return Ok(ModelUpdate { scale });
         }
         Ok(ModelUpdate { scale: 0.0 })
+    }
+
+    /// The belief becomes what q must be: nothing is left to explore.
+    fn fit(&mut self, device: &D, _: Draw, words: &[u16], weights: &[f64]) -> Result<bool, ModelsError> {
+        let log_q = self.table.log_mixture(KEPT_SHARE, words, weights);
+        let relative = |(log_q, log_prior): (f64, &f64)| if log_prior.is_finite() { log_q - log_prior } else { 0.0 };
+        self.learner.know(log_q.into_iter().zip(&self.log_prior).map(relative).collect());
+        self.refresh(device.workers(), 0.0, f64::INFINITY);
+        Ok(true)
     }
 
     fn state(&self, _: &D) -> Result<State, DeviceError> {

@@ -1,0 +1,85 @@
+//! What a second opinion found is learned, and checked again.
+
+use super::importance::{Check, CheckSettings, check_attempt};
+use super::opinion::Opinion;
+use super::verdict::VerdictKind;
+use super::{CheckError, verdict};
+use crate::device::Device;
+use crate::posterior::Posterior;
+use crate::train::{StepReport, learn};
+use std::ops::ControlFlow;
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// So many of so many parts of a look beyond q are done.
+    Looking {
+        /// Parts that are done.
+        done: usize,
+        /// Of so many, to which more may be added.
+        all: usize,
+    },
+    /// q learns what was found: so many of so many steps are done.
+    Learning {
+        /// Steps that are done.
+        done: u64,
+        /// Of so many.
+        all: u64,
+    },
+}
+
+/// Checks q; where a second opinion found what q lacks, q learns it ([`learn`]) and is checked again, by particles of their own.
+/// A lesson that made the verdict worse is forgotten. Also returns how often q was taught. `watch` is told what is being done, and
+/// says whether to go on.
+pub fn check_and_learn<D: Device>(
+    mut posterior: Posterior<D>,
+    settings: &CheckSettings,
+    watch: &mut dyn FnMut(Stage) -> bool,
+) -> Result<(Posterior<D>, Check, usize), CheckError> {
+    let looking = |posterior: &Posterior<D>, attempt, watch: &mut dyn FnMut(Stage) -> bool| {
+        check_attempt(posterior, settings, attempt, &mut |done, all| watch(Stage::Looking { done, all }))
+    };
+    let mut check = looking(&posterior, 0, watch)?;
+    let mut lessons = 0;
+    let all = settings.lesson.steps;
+    while let Some(opinion) = check.opinion.as_ref().filter(|_| lessons < settings.lesson.rounds) {
+        if !needs_lesson(&check, opinion) || !watch(Stage::Learning { done: 0, all }) {
+            break;
+        }
+        let before = posterior.family().state()?;
+        let mut observer = |report: &StepReport| match watch(Stage::Learning { done: report.step, all }) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        posterior = learn(posterior, &opinion.draws, &opinion.log_weights, &settings.lesson, &mut observer)
+            .map_err(|error| failed(&error))?;
+        let again = looking(&posterior, lessons as u32 + 1, watch);
+        match again {
+            Ok(again) if rank(&again) <= rank(&check) => check = again,
+            _ => {
+                posterior = posterior.restored(before).map_err(|error| failed(&error))?;
+                break;
+            }
+        }
+        lessons += 1;
+    }
+    Ok((posterior, check, lessons))
+}
+
+fn failed(error: &dyn std::error::Error) -> CheckError {
+    CheckError::Lesson { reason: error.to_string() }
+}
+
+/// Whether q is so far from what was found that it should learn it.
+fn needs_lesson(check: &Check, opinion: &Opinion) -> bool {
+    check.prefers_opinion || !opinion.is_covered() || opinion.distance() > verdict::NEGLIGIBLE_DISTANCE
+}
+
+/// How good a verdict is, the best first.
+fn rank(check: &Check) -> u8 {
+    match check.verdict.kind {
+        VerdictKind::Trust => 0,
+        VerdictKind::Corrected => 1,
+        VerdictKind::DoNotTrust => 2,
+    }
+}
