@@ -51,7 +51,7 @@ pub fn check_and_learn<D: Device>(
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };
-        posterior = learn(posterior, &opinion.draws, &opinion.log_weights, &settings.lesson, &mut observer)
+        posterior = learn(posterior, &opinion.lesson(), &settings.lesson, &mut observer)
             .map_err(|error| failed(&error))?;
         let again = looking(&posterior, lessons as u32 + 1, watch);
         match again {

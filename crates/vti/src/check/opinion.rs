@@ -20,6 +20,7 @@ use crate::problem::{Constraints, Problem};
 use crate::smc::{GoOn, Sampled, Sampler, SmcSettings};
 use crate::space::Model;
 use crate::stats::Estimate;
+use crate::train::Lesson;
 
 /// How far a check looks beyond q.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +139,11 @@ impl Opinion {
     /// The posterior mean of a function of the draws, by their places.
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Estimate {
         self.sampled.mean(f)
+    }
+
+    /// What q may learn from it.
+    pub(super) fn lesson(&self) -> Lesson<'_> {
+        Lesson { words: &self.sampled.words, draws: &self.draws, log_weights: &self.log_weights }
     }
 
     /// Whether q has density wherever particles are.

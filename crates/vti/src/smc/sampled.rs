@@ -1,6 +1,6 @@
 //! What several runs found together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::population::{Common, Particle, Population, Stage};
@@ -114,6 +114,8 @@ pub struct Sampled {
     pub parts: Vec<Estimate>,
     /// Models that were met, most probable first.
     pub models: Vec<SampledModel>,
+    /// Words that were met, with their probabilities: several may mean one model.
+    pub words: Vec<(Model, f64)>,
     /// Draws from the posterior, those of one run after those of another.
     pub points: Points,
     /// What each draw counts within its run.
@@ -136,8 +138,16 @@ impl Sampled {
             weights.extend_from_slice(&run.weights);
             ends.push(weights.len());
         }
-        let (parts, models) = (parts(common, runs, &combined), models(common, runs, &combined));
-        Some(Self { log_evidence, parts, models, points, weights, ends, combined })
+        Some(Self {
+            log_evidence,
+            parts: parts(common, runs, &combined),
+            models: models(common, runs, &combined),
+            words: words(runs, &combined),
+            points,
+            weights,
+            ends,
+            combined,
+        })
     }
 
     /// How many runs there were.
@@ -181,6 +191,15 @@ fn parts(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<Estimate
         }
     }
     shares.iter().map(|shares| combined.mean(shares)).collect()
+}
+
+/// Words with their shares of all that was counted.
+fn words(runs: &[Run], combined: &Combined) -> Vec<(Model, f64)> {
+    let mut shares: BTreeMap<&[u16], f64> = BTreeMap::new();
+    for (run, weight) in runs.iter().zip(&combined.weights) {
+        run.words.iter().for_each(|(word, share)| *shares.entry(word).or_insert(0.0) += weight * share);
+    }
+    shares.into_iter().map(|(word, share)| (word.into(), share)).collect()
 }
 
 /// Models with their shares of all that was counted.

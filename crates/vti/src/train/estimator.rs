@@ -48,7 +48,7 @@ impl<D: Device> Trainer<D> {
     }
 
     /// The gradient of the mean of log h over the kept rows, of the tempered target at first.
-    fn find_gradient(&mut self, by_path: bool) -> Result<(), TrainError> {
+    pub(super) fn find_gradient(&mut self, by_path: bool) -> Result<(), TrainError> {
         let Self { family, pass, batch, gradient, settings, step, .. } = self;
         let beta = settings.temper.beta(*step, settings.steps);
         let share = 1.0 / batch.kept.iter().filter(|&&kept| kept).count().max(1) as f64;

@@ -16,6 +16,7 @@ use crate::optimise::{Schedule, SettingError};
 use crate::posterior::{Draws, Posterior};
 use crate::random::{Purpose, Weighted};
 use crate::simd::Real;
+use crate::space::Model;
 
 /// How q learns from draws of the posterior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,24 +53,35 @@ impl LessonSettings {
     }
 }
 
+/// Draws of the posterior that did not come from q.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// Words with their probabilities, which sum to 1.
+    pub words: &'a [(Model, f64)],
+    /// Draws of models and parameters.
+    pub draws: &'a Draws,
+    /// Their log weights.
+    pub log_weights: &'a [f64],
+}
+
 /// What is added to the seed of a run, whose batches are not drawn again.
 const LESSON_SEED: u64 = 0x1e55_0000;
 
-/// Teaches q draws of the posterior with these log weights; the observer may end it early. Words and parameters must be those of the
-/// posterior's problem.
+/// Teaches q a lesson; the observer may end it early. Words and parameters must be those of the posterior's problem.
 pub fn learn<D: Device>(
     posterior: Posterior<D>,
-    draws: &Draws,
-    log_weights: &[f64],
+    lesson: &Lesson<'_>,
     settings: &LessonSettings,
     observer: &mut impl Observer,
 ) -> Result<Posterior<D>, TrainError> {
     settings.check()?;
-    let weights: Vec<f64> = log_weights.iter().map(|log_weight| log_weight.exp()).collect();
-    let Some(weighted) = Weighted::new(weights.iter().copied()) else { return Ok(posterior) };
+    let weights = lesson.log_weights.iter().map(|log_weight| log_weight.exp());
+    let Some(weighted) = Weighted::new(weights) else { return Ok(posterior) };
     let (mut family, seed, warnings) = posterior.into_parts();
     let draw = Draw { seed, purpose: Purpose::Lesson, step: u64::from(u32::MAX) };
-    let is_fitted = family.models.fit(&family.device, draw, &draws.words, &weights).map_err(FamilyError::from)?;
+    let words: Vec<u16> = lesson.words.iter().flat_map(|(word, _)| word.iter().copied()).collect();
+    let weights: Vec<f64> = lesson.words.iter().map(|(_, weight)| *weight).collect();
+    let is_fitted = family.models.fit(&family.device, draw, &words, &weights).map_err(FamilyError::from)?;
     // Warnings are of models that may have been given up: all that were found are there again.
     let warnings = if is_fitted { Vec::new() } else { warnings };
     let training = TrainSettings {
@@ -84,18 +96,21 @@ pub fn learn<D: Device>(
     };
     let mut trainer = Trainer::with_family(family, &training)?;
     let rows = (settings.share * training.batch as f64).ceil() as usize;
-    let mut replay = Replay::new(&trainer.family, rows, draws, weighted)?;
+    let mut replay = Replay::new(&trainer.family, rows, lesson.draws, weighted)?;
     while trainer.steps() < settings.steps {
         let rate = trainer.rate();
         let dropped = trainer.draw_batch()?;
         trainer.find_flow_gradient()?;
         let step = Draw { seed, purpose: Purpose::Lesson, step: trainer.steps() };
         replay.gradient(&trainer.family, step)?;
-        trainer.family.device.combine(1.0, &replay.gradient, 1.0, &mut trainer.gradient)?;
+        // The forward divergence fades: it brings q to what it lacks, after which the other one, whose gradients are better, may work.
+        let forward = 1.0 - trainer.steps() as f64 / settings.steps as f64;
+        trainer.family.device.combine(forward, &replay.gradient, 1.0, &mut trainer.gradient)?;
         trainer.follow_gradient(rate)?;
         trainer.step += 1;
-        trainer.check_gradients()?;
-        if observer.step(&trainer.report(rate, ModelUpdate { scale: 0.0 }, dropped)).is_break() {
+        // What it has learned by then is checked like anything else.
+        let is_stuck = trainer.check_gradients().is_err();
+        if observer.step(&trainer.report(rate, ModelUpdate { scale: 0.0 }, dropped)).is_break() || is_stuck {
             break;
         }
     }
@@ -176,5 +191,77 @@ impl<'a, D: Device> Replay<'a, D> {
                 places.iter().for_each(|&place| z[place] = D::Real::ZERO);
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::device::Cpu;
+    use crate::family::{FamilySettings, FlowKind};
+    use crate::posterior::Point;
+    use crate::problem;
+    use crate::space::OneOf;
+
+    /// A posterior after a few steps, so that no gradient is 0, and as many draws, moved away from where q has them.
+    fn taught() -> (Posterior<Cpu<f64>>, Draws) {
+        let problem = problem::from_fn(OneOf::with_dims(&[1, 3]).unwrap(), |_, theta, gradient| {
+            gradient.iter_mut().zip(theta).for_each(|(gradient, x)| *gradient = -x);
+            -0.5 * theta.iter().map(|x| x * x).sum::<f64>()
+        });
+        let settings = TrainSettings { steps: 20, batch: 32, ..TrainSettings::default() };
+        let flow = FlowKind::Spline { layers: 2, blocks: 1, hidden: 16 };
+        let family = FamilySettings { flow, ..FamilySettings::default() };
+        let trainer = Trainer::new(Arc::new(problem), Cpu::<f64>::new(2).unwrap(), &family, &settings).unwrap();
+        let posterior = trainer.run(&mut crate::train::Silent).unwrap().posterior;
+        let mut draws = posterior.draw(40, 0).unwrap();
+        draws.theta.iter_mut().for_each(|x| *x = 0.7 * *x + 0.4);
+        (posterior, draws)
+    }
+
+    #[test]
+    fn the_gradient_of_the_forward_divergence_is_that_of_log_densities() {
+        let (mut posterior, draws) = taught();
+        let weighted = Weighted::new((0..draws.len()).map(|_| 1.0)).unwrap();
+        let draw = Draw { seed: 5, purpose: Purpose::Lesson, step: 0 };
+        let chosen: Vec<Point> = (0..24)
+            .map(|row| weighted.draw(&mut draw.row(row)))
+            .map(|place| Point { model: draws.model(place), theta: draws.theta(place).to_vec() })
+            .collect();
+        let mut replay = Replay::new(posterior.family(), 24, &draws, weighted).unwrap();
+        replay.gradient(posterior.family(), draw).unwrap();
+        let device = posterior.family().device.clone();
+        let mut parameters = vec![0.0; posterior.family().flow.parameter_count()];
+        let mut gradient = parameters.clone();
+        device.read(&posterior.family().parameters, &mut parameters).unwrap();
+        device.read(&replay.gradient, &mut gradient).unwrap();
+        let mut divergence = |place: usize, step: f64| {
+            let mut moved = parameters.clone();
+            moved[place] += step;
+            device.write(&moved, &mut posterior.family.parameters).unwrap();
+            -posterior.log_q(&chosen).unwrap().iter().sum::<f64>() / chosen.len() as f64
+        };
+        let places: Vec<usize> = (0..gradient.len()).filter(|&place| gradient[place] != 0.0).collect();
+        let mut largest = 0.0;
+        for &place in places.iter().step_by(places.len() / 80 + 1) {
+            let numeric = (divergence(place, 1e-5) - divergence(place, -1e-5)) / 2e-5;
+            assert!((numeric - gradient[place]).abs() < 1e-6, "{place}: {} {numeric}", gradient[place]);
+            largest = f64::max(largest, numeric.abs());
+        }
+        assert!(largest > 1e-2, "nothing was tested: {largest}");
+    }
+
+    #[test]
+    fn a_lesson_without_weight_changes_nothing() {
+        let (posterior, draws) = taught();
+        let log_weights = vec![f64::NEG_INFINITY; draws.len()];
+        let lesson = Lesson { words: &[], draws: &draws, log_weights: &log_weights };
+        let before = posterior.draw(5, 3).unwrap();
+        let mut silent = crate::train::Silent;
+        let after = learn(posterior, &lesson, &LessonSettings::default(), &mut silent).unwrap();
+        assert_eq!(after.draw(5, 3).unwrap().theta[..2], before.theta[..2]);
     }
 }

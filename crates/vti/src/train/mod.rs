@@ -13,7 +13,7 @@ mod trainer;
 mod warm_up;
 
 pub use error::TrainError;
-pub use lesson::{LessonSettings, learn};
+pub use lesson::{Lesson, LessonSettings, learn};
 pub use report::{Dropped, NotFinite, Observer, Silent, StepReport, Stop};
 pub use settings::{
     CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TemperSettings, TrainSettings,
