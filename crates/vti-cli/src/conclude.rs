@@ -41,13 +41,14 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     let checked = check_watched(posterior, &config.check, &mut |done, runs| checking.show(done, runs));
     let is_ended = checking.finish();
     let checked = checked?;
-    // Where blocks are corrected one by one, chains over whole models could only do worse; and who wants no look beyond q does not
-    // want chains.
+    // Chains start from q, and would only take away from what particles found without it. Where blocks are corrected one by one,
+    // chains over whole models could only do worse; and who wants no look beyond q does not want chains.
     let automatic = config.chains.refine == Refine::Auto
         && config.check.opinion.depth != Depth::None
         && !is_ended
         && checked.verdict.kind == VerdictKind::DoNotTrust
-        && checked.blocks.is_none();
+        && checked.blocks.is_none()
+        && checked.opinion.is_none();
     let chains =
         if automatic || chains == Chains::Always { Some(refine(posterior, &config.chains.chains)?) } else { None };
     let subject = session.question.subject(config);

@@ -17,7 +17,7 @@ use crate::device::Device;
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Point, Posterior};
 use crate::problem::{Constraints, Problem};
-use crate::smc::{GoOn, Sampled, Sampler, SmcSettings};
+use crate::smc::{GoOn, MAX_NUMBERS, Sampled, Sampler, SmcSettings};
 use crate::space::Model;
 use crate::stats::Estimate;
 
@@ -185,8 +185,7 @@ impl Opinion {
     }
 }
 
-/// Numbers that the parameters of all particles may take up, and the fewest particles whatever that comes to.
-const MAX_NUMBERS: usize = 1 << 23;
+/// The fewest particles, however many numbers they take up.
 const MIN_PARTICLES: usize = 32;
 
 /// What is known from q's own draws, which an opinion is compared with.

@@ -168,14 +168,20 @@ impl Verdict {
         (Self { kind: VerdictKind::Corrected, text }, true)
     }
 
+    /// With a word about chains that are not the answer, because they start from q.
+    pub(crate) fn with_chains(&self, off: f64) -> Self {
+        let text = format!("{}; chains that start from q find probabilities that differ by up to {off:.3}", self.text);
+        Self { kind: self.kind, text }
+    }
+
     /// What only q says is not to be trusted.
-    pub(super) fn without_opinion(self) -> Self {
+    pub(crate) fn without_opinion(self) -> Self {
         if self.kind == VerdictKind::DoNotTrust {
             return self;
         }
         let text = format!(
-            "do not trust: nothing beyond what q itself draws was looked at to the end, so what q has lost would go unseen; by its own \
-             weights: {}",
+            "do not trust: nothing beyond what q itself draws was looked at to the end, so what q has lost would go unseen; as far as \
+             that goes: {}",
             self.text
         );
         Self { kind: VerdictKind::DoNotTrust, text }

@@ -36,6 +36,9 @@ const MAX_EACH: f64 = 64.0;
 /// The fewest particles of one model.
 const MIN_PARTICLES: usize = 64;
 
+/// Numbers that the parameters of the particles of all runs may take up.
+pub(crate) const MAX_NUMBERS: usize = 1 << 23;
+
 /// All models, where there are few.
 fn each_model(space: &dyn ModelSpace) -> Option<Vec<Model>> {
     let is_few = space.log_count() <= MAX_EACH.ln() + 1e-9;
@@ -119,7 +122,7 @@ impl<'a> Sampler<'a> {
         let (common, first) = (&self.common, self.runs.len());
         let each = models.map_or(1, <[Model]>::len);
         let particles = common.settings.particles;
-        let count = if models.is_some() { (2 * particles / each).max(MIN_PARTICLES.min(particles)) } else { particles };
+        let count = if models.is_some() { self.particles_of_each(each, more) } else { particles };
         let mut slots: Vec<Option<(Population, Run)>> = (0..more * each).map(|_| None).collect();
         workers.for_each(&mut slots, |slot, population| {
             let (run, model) = (first + slot / each, slot % each);
@@ -128,6 +131,17 @@ impl<'a> Sampler<'a> {
             *population = Some((Population::new(common, model, count, stream), Run::default()));
         });
         slots.into_iter().flatten().collect()
+    }
+
+    /// Particles of each of so many models: twice as many as one population of all would have, but no fewer of a model than an eighth
+    /// of that, unless the runs together took up too much memory.
+    fn particles_of_each(&self, models: usize, runs: usize) -> usize {
+        let Common { settings: &SmcSettings { particles, .. }, reference, .. } = self.common;
+        let most = MAX_NUMBERS / (runs * models * reference.len()).max(1);
+        (2 * particles / models)
+            .max(particles.div_ceil(8))
+            .max(MIN_PARTICLES.min(particles))
+            .min(most.max(MIN_PARTICLES))
     }
 
     /// What all runs found; none if all particles of all runs were lost.
@@ -187,5 +201,29 @@ impl<'a, 'p> Looks<'a, 'p> {
             workers.for_each(open, |_, (population, _)| population.decide_moves(common));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::problem;
+    use crate::space::Subsets;
+
+    /// Models that have particles of their own get more where all would share more, down to the fewest.
+    #[test]
+    fn particles_of_each_model_grow_with_those_of_all() {
+        let problem = problem::from_fn(Subsets::new(6).unwrap(), |_, _, _| 0.0);
+        let reference = [(0.0, 1.0); 6];
+        let each = |particles: usize, models: usize| {
+            let settings = SmcSettings { particles, ..SmcSettings::default() };
+            Sampler::new(&problem, &reference, &settings, 1).unwrap().particles_of_each(models, settings.runs)
+        };
+        assert_eq!([512, 1024, 2048].map(|particles| each(particles, 64)), [64, 128, 256]);
+        assert_eq!([512, 1024].map(|particles| each(particles, 2)), [512, 1024]);
+        assert_eq!([32, 256].map(|particles| each(particles, 64)), [32, 64]);
+        // However many are asked for, there is memory for no more.
+        assert_eq!(each(1 << 24, 64), MAX_NUMBERS / (8 * 64 * 6));
     }
 }
