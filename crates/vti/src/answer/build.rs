@@ -444,7 +444,7 @@ impl<'a> Building<'a> {
                 se: model.corrected.se.min(f64::MAX),
                 exact: self.exact.and_then(|exact| exact.probability(&model.model)),
             },
-            log_evidence: checked.and_then(|checked| checked.log_evidence),
+            log_evidence: checked.and_then(|checked| Some(checked.evidence?.estimate())),
             khat: checked.and_then(|checked| checked.khat).filter(|khat| khat.is_finite()),
         }
     }

@@ -20,6 +20,7 @@ use super::importance::{CheckSettings, Found, Watch};
 use super::opinion::Depth;
 use super::verdict::{Basis, BlockMethod, Verdict};
 use crate::device::Device;
+use crate::evidence::{Evidence, EvidenceMethod};
 use crate::models::{BlockProbabilities, BlockScores, Draw};
 use crate::posterior::{Draws, Posterior};
 use crate::problem::{BlockModels, Blocks, KeyScores};
@@ -52,7 +53,7 @@ pub struct BlockCheck {
 impl BlockCheck {
     /// Whether evidences were found by annealing.
     pub fn annealed(&self) -> bool {
-        self.blocks.iter().any(|block| block.annealed)
+        self.blocks.iter().any(BlockCorrection::is_annealed)
     }
 
     fn method(&self, is_exact: bool) -> BlockMethod {
@@ -81,11 +82,9 @@ pub struct BlockCorrection {
     pub q: f64,
     /// Corrected.
     pub corrected: f64,
-    /// `log ∫ η_b(θ_b | k) dθ_b`. Where k̂ is not below its threshold and nothing was annealed, the error is at least the
+    /// `∫ η_b(θ_b | k) dθ_b`. Where k̂ is not below its threshold and weights are all there is, the error is at least the
     /// distance from the bound.
-    pub log_evidence: Estimate,
-    /// Whether the evidence was found by annealing rather than by weights.
-    pub annealed: bool,
+    pub evidence: Evidence,
     /// k̂ of its weights, −∞ if they are all but equal ("-inf" in JSON).
     #[serde(serialize_with = "serialize_khat")]
     pub khat: Option<f64>,
@@ -93,6 +92,13 @@ pub struct BlockCorrection {
     pub threshold: f64,
     /// How often it was drawn.
     pub draws: usize,
+}
+
+impl BlockCorrection {
+    /// Whether its evidence was found by annealing.
+    pub(super) fn is_annealed(&self) -> bool {
+        self.evidence.method == EvidenceMethod::Annealed
+    }
 }
 
 /// Weights up to so far above their mean, as a logarithm, count as equal to it.
@@ -181,7 +187,7 @@ fn with_drawn<D: Device>(posterior: &Posterior<D>, models: &[ModelCorrection], w
                 model: model.clone(),
                 q: 0.0,
                 corrected: Estimate { value: 0.0, se: 0.0 },
-                log_evidence: None,
+                evidence: None,
                 khat: None,
                 draws: 0,
             });
@@ -240,8 +246,7 @@ fn weigh(draws: &Draws, scores: &BlockScores, q: &BlockProbabilities) -> Result<
             key,
             q: q.blocks[block][at],
             corrected: 0.0,
-            log_evidence: Estimate { value, se },
-            annealed: false,
+            evidence: Evidence { log_evidence: value, se, method: EvidenceMethod::Importance, calls: count },
             khat,
             threshold: stats::threshold(count),
             draws: count,
@@ -275,19 +280,16 @@ impl Ways<'_> {
             let own: Option<Vec<&BlockCorrection>> =
                 keys.iter().enumerate().map(|(block, &key)| known.get(&(block, key)).copied()).collect();
             let value = of(self.corrected);
-            let log_evidence = own.as_ref().map(|own| Estimate {
-                value: own.iter().map(|block| block.log_evidence.value).sum(),
-                se: own.iter().map(|block| block.log_evidence.se.powi(2)).sum::<f64>().sqrt(),
-            });
+            let evidence = own.as_ref().map(|own| Evidence::product(own.iter().map(|block| block.evidence)));
             // The evidence of the model against that of all others.
-            let se = value * (1.0 - value).max(0.0) * log_evidence.map_or(1.0, |evidence| evidence.se);
+            let se = value * (1.0 - value).max(0.0) * evidence.map_or(1.0, |evidence| evidence.se);
             // The k̂ of weights says nothing about evidences that were found without them.
-            let khat = |block: &&BlockCorrection| block.khat.filter(|_| !block.annealed);
+            let khat = |block: &&BlockCorrection| block.khat.filter(|_| !block.is_annealed());
             let khats = own.map(|own| own.iter().map(khat).collect::<Option<Vec<f64>>>());
             ModelCorrection {
                 q: of(self.q),
                 corrected: Estimate { value, se },
-                log_evidence,
+                evidence,
                 khat: khats.flatten().map(|khats| khats.into_iter().fold(f64::NEG_INFINITY, f64::max)),
                 ..model.clone()
             }

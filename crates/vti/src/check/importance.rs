@@ -11,7 +11,7 @@ use super::opinion::{self, FromQ, Opinion, OpinionSettings};
 use super::strata::{self, Stratified};
 use super::verdict::{Verdict, Weighed};
 use crate::device::Device;
-use crate::evidence::AnnealSettings;
+use crate::evidence::{AnnealSettings, Evidence, EvidenceMethod};
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
 use crate::space::Model;
@@ -371,7 +371,7 @@ impl Groups {
             label: space.label(model),
             q: self.q[group],
             corrected: shares[group],
-            log_evidence: None,
+            evidence: None,
             khat: None,
             draws: counts[group],
         });
@@ -385,9 +385,12 @@ impl Groups {
                 model.khat = tails[stratum].khat;
                 let log_prior = posterior.problem().log_prior(draws.word(self.starts[stratum]));
                 // A stratum whose draws all have weight 0 says nothing.
-                model.log_evidence = stats::log_total(&strata[stratum..=stratum])
-                    .ok()
-                    .map(|total| Estimate { value: total.value - log_prior, se: total.se });
+                model.evidence = stats::log_total(&strata[stratum..=stratum]).ok().map(|total| Evidence {
+                    log_evidence: total.value - log_prior,
+                    se: total.se,
+                    method: EvidenceMethod::Importance,
+                    calls: strata[stratum].log_weights.len(),
+                });
             }
         }
         Ok(correction)

@@ -278,7 +278,7 @@ fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ
             q: q.get(&found.model).copied().unwrap_or(0.0),
             model: found.model.clone(),
             corrected: found.probability,
-            log_evidence: None,
+            evidence: None,
             khat: None,
             draws: 0,
         })

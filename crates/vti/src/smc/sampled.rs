@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::population::{Common, Particle, Population, Stage};
-use crate::evidence::join;
-use crate::problem::Constraints;
+use super::population::{Particle, Population, Stage};
+use crate::problem::{Constraints, Problem};
 use crate::space::Model;
-use crate::stats::{self, Estimate};
+use crate::stats::{self, Estimate, Evidence};
 
 /// What one run counted.
 #[derive(Debug, Default)]
@@ -50,23 +49,24 @@ impl Run {
         }
     }
 
-    /// From counts to shares, and keeps the last particles.
-    pub(super) fn finish(&mut self, common: &Common<'_>, population: &Population) {
-        self.log_evidence = population.log_evidence;
+    /// What a population has counted, as shares, and its last particles.
+    pub(super) fn of(problem: &dyn Problem, population: Population<'_>) -> Self {
+        let mut run = Self { log_evidence: population.log_evidence, ..population.run };
         if population.stage == Stage::Lost {
-            return;
+            return run;
         }
-        let total: f64 = self.words.values().sum();
-        self.words.values_mut().for_each(|count| *count /= total);
-        let constraints = common.problem.constraints().filter(|constraints| !constraints.is_trivial());
+        let total: f64 = run.words.values().sum();
+        run.words.values_mut().for_each(|count| *count /= total);
+        let constraints = problem.constraints().filter(|constraints| !constraints.is_trivial());
         for particle in &population.particles {
             let free: Vec<f64> = particle.active.iter().map(|&i| particle.free[i as usize]).collect();
             let (theta, log_jacobian) = natural(constraints, &particle.active, free);
-            self.last.words.extend_from_slice(&particle.word);
-            self.last.theta.push(theta);
-            self.last.log_target.push(particle.log_joint() - log_jacobian);
+            run.last.words.extend_from_slice(&particle.word);
+            run.last.theta.push(theta);
+            run.last.log_target.push(particle.log_joint() - log_jacobian);
         }
-        self.weights = vec![1.0 / population.particles.len() as f64; population.particles.len()];
+        run.weights = vec![1.0 / population.particles.len() as f64; population.particles.len()];
+        run
     }
 
     /// Runs that have a model each, as one that has all of them: models count by their evidences.
@@ -126,9 +126,9 @@ pub struct Sampled {
 
 impl Sampled {
     /// None if all particles of all runs were lost.
-    pub(super) fn of(common: &Common<'_>, runs: &[Run]) -> Option<Self> {
+    pub(super) fn of(problem: &dyn Problem, runs: &[Run]) -> Option<Self> {
         let logs: Vec<f64> = runs.iter().map(|run| run.log_evidence).collect();
-        let log_evidence = join(&logs)?;
+        let log_evidence = Evidence::of_runs(&logs, 0)?.estimate();
         let combined = Combined::new(&logs);
         let (mut points, mut weights, mut ends) = (Points::default(), Vec::new(), Vec::with_capacity(runs.len()));
         for run in runs {
@@ -136,7 +136,7 @@ impl Sampled {
             weights.extend_from_slice(&run.weights);
             ends.push(weights.len());
         }
-        let (parts, models) = (parts(common, runs, &combined), models(common, runs, &combined));
+        let (parts, models) = (parts(problem, runs, &combined), models(problem, runs, &combined));
         Some(Self { log_evidence, parts, models, points, weights, ends, combined })
     }
 
@@ -169,8 +169,8 @@ impl Sampled {
 }
 
 /// How probable each feature is to be positive.
-fn parts(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<Estimate> {
-    let space = common.problem.space();
+fn parts(problem: &dyn Problem, runs: &[Run], combined: &Combined) -> Vec<Estimate> {
+    let space = problem.space();
     let mut features = vec![0.0; space.feature_count()];
     let mut shares = vec![vec![0.0; runs.len()]; features.len()];
     for (number, run) in runs.iter().enumerate() {
@@ -184,8 +184,8 @@ fn parts(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<Estimate
 }
 
 /// Models with their shares of all that was counted.
-fn models(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<SampledModel> {
-    let space = common.problem.space();
+fn models(problem: &dyn Problem, runs: &[Run], combined: &Combined) -> Vec<SampledModel> {
+    let space = problem.space();
     let mut shares: HashMap<Model, Vec<f64>> = HashMap::new();
     for (number, run) in runs.iter().enumerate() {
         for (word, share) in &run.words {
