@@ -14,11 +14,12 @@ use serde::Serialize;
 
 use super::CheckError;
 use super::annealing::Annealing;
+use super::beyond::widen;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
 use super::evidences::{Annealed, Evidences, Summed, anneal, effort, exact};
 use super::importance::{CheckSettings, Found, Watch};
 use super::opinion::Depth;
-use super::verdict::{Basis, BlockMethod, Verdict};
+use super::verdict::{Basis, Beyond, BlockMethod, Verdict};
 use crate::device::Device;
 use crate::evidence::{Evidence, EvidenceMethod};
 use crate::models::{BlockProbabilities, BlockScores, Draw};
@@ -131,15 +132,21 @@ pub(super) fn correct<D: Device>(
     let sums = Summed { models: combined, features: problem.space().feature_count(), workers: posterior.workers() };
     let q = sums.probabilities(scores);
     let weighed = weigh(draws, scores, &q)?;
-    // What q draws says nothing about what it has lost: evidences are exact, or found from the prior.
-    let second = if blocks.has_exact_evidences() {
-        Some(exact(&sums, blocks, scores, &q, &weighed))
-    } else if settings.anneal.runs > 0 && settings.opinion.depth != Depth::None {
-        let effort = effort(&settings.anneal, scores);
-        anneal(&sums, Annealing::new(blocks, posterior.seed(), &effort, watch), scores, &q, &weighed)?
+    // What q draws says nothing about what it has lost: evidences are exact, or found from the prior, also of keys that training has
+    // never tried.
+    let is_exact = blocks.has_exact_evidences();
+    let is_annealed = settings.anneal.runs > 0 && settings.opinion.depth != Depth::None;
+    let wide = if is_exact || is_annealed { widen(&sums, blocks, scores, &q) } else { None };
+    let (all, q_of_all) = wide.as_ref().map_or((scores, &q), |wide| (&wide.scores, &wide.q));
+    let second = if is_exact {
+        Some(exact(&sums, blocks, all, q_of_all, &weighed))
+    } else if is_annealed {
+        let effort = effort(&settings.anneal, all);
+        anneal(&sums, Annealing::new(blocks, posterior.seed(), &effort, watch), all, q_of_all, &weighed)?
     } else {
         None
     };
+    let is_seconded = second.is_some();
     let Annealed { blocks: mut corrections, evidences, left_out } = second.unwrap_or_else(|| {
         let evidences = Evidences::new(&sums, scores, &weighed);
         Annealed { blocks: weighed, evidences, left_out: 0 }
@@ -163,11 +170,13 @@ pub(super) fn correct<D: Device>(
     let moved = spread.features.iter().copied().fold(0.0, f64::max);
     let features =
         corrected.features.iter().zip(&spread.features).map(|(&value, &se)| Estimate { value, se }).collect();
-    let is_exact = blocks.has_exact_evidences();
     let check = BlockCheck { blocks: corrections, left_out, features_q: q.features, features, words };
-    let basis = Basis { moved, method: check.method(is_exact), left_out, apart: check.distance() };
+    let beyond = wide
+        .as_ref()
+        .filter(|_| is_seconded)
+        .map(|wide| Beyond { held: wide.share(scores, corrected), is_settled: wide.is_settled });
+    let basis = Basis { moved, method: check.method(is_exact), left_out, apart: check.distance(), beyond };
     let verdict = Verdict::of_blocks(khat, threshold, &basis, &correction);
-    let is_seconded = basis.method != BlockMethod::Weights;
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict, is_seconded }))
 }
 

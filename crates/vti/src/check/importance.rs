@@ -178,19 +178,16 @@ pub fn check_watched<D: Device>(
     let correction = grouped.correct(posterior, &draws, &strata, &tails, settings.leading)?;
     let threshold = stats::threshold(draws.len());
     let q_weights = q_weights(&words, &ends);
-    let verdict = Verdict::of_weights(khat, threshold, &correction);
+    let (q_parts, parts) = (parts(posterior, &draws, &q_weights), apart(posterior, &draws, &q_weights, &log_weights));
+    let weighed = Weighed { khat, threshold, log_evidence, correction: &correction, parts };
+    let (verdict, is_even) = (Verdict::of_weights(&weighed), weighed.is_even());
     let found = Found { khat, threshold, log_evidence, correction, verdict, check: None, is_seconded: false };
     let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, watch)?;
     let is_seconded = blocks.as_ref().is_some_and(|found| found.is_seconded);
     let opinion = if is_seconded {
         None
     } else {
-        let known = FromQ {
-            draws: &draws,
-            parts: parts(posterior, &draws, &q_weights),
-            log_evidence: log_evidence.value,
-            is_even: khat.is_some_and(|khat| khat < threshold),
-        };
+        let known = FromQ { draws: &draws, parts: q_parts, log_evidence: log_evidence.value, is_even };
         let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
         opinion::opinion(posterior, &known, &settings.opinion, go_on)?
     };
@@ -199,7 +196,7 @@ pub fn check_watched<D: Device>(
         None if is_seconded => (verdict.unless(posterior.warnings()), false),
         None => (verdict.unless(posterior.warnings()).without_opinion(), false),
         Some(opinion) => {
-            let weighed = Weighed { khat, threshold, log_evidence, correction: &correction };
+            let weighed = Weighed { khat, threshold, log_evidence, correction: &correction, parts };
             Verdict::of_opinion(&weighed, opinion, posterior.warnings())
         }
     };
@@ -209,7 +206,7 @@ pub fn check_watched<D: Device>(
         effective_draws: stats::effective_draws(&log_weights),
         log_evidence,
         elbo,
-        verdict,
+        verdict: verdict.with_impossible(impossible(&draws, &q_weights)),
         correction,
         blocks,
         opinion,
@@ -236,6 +233,23 @@ fn parts<D: Device>(posterior: &Posterior<D>, draws: &Draws, weights: &[f64]) ->
         positive.for_each(|(part, _)| *part += weight);
     }
     parts
+}
+
+/// The largest difference between the probability of a part under q and by weights, with the error of the latter.
+fn apart<D: Device>(posterior: &Posterior<D>, draws: &Draws, q_weights: &[f64], log_weights: &[f64]) -> Estimate {
+    let (log_total, effective) = (stats::log_sum_exp(log_weights), stats::effective_draws(log_weights));
+    let weights: Vec<f64> = log_weights.iter().map(|log_weight| (log_weight - log_total).exp()).collect();
+    let off =
+        parts(posterior, draws, q_weights).into_iter().zip(parts(posterior, draws, &weights)).map(|(q, found)| {
+            Estimate { value: (q - found).abs(), se: stats::share_error(found.clamp(0.0, 1.0), effective) }
+        });
+    off.fold(Estimate { value: 0.0, se: 0.0 }, |most, one| if one.value > most.value { one } else { most })
+}
+
+/// The share of q that lies where the density is undefined, or 0.
+fn impossible(draws: &Draws, q_weights: &[f64]) -> f64 {
+    let is_impossible = |row: &usize| !draws.log_ratio(*row).is_finite();
+    (0..draws.len()).filter(is_impossible).map(|row| q_weights[row]).sum()
 }
 
 /// What weights say, be they of models or of blocks.
@@ -382,7 +396,7 @@ impl Groups {
             // Evidence and k̂ of one model need draws of that model only: those of its largest stratum.
             let largest = self.own[group].iter().copied().max_by_key(|&stratum| strata[stratum].log_weights.len());
             if let Some(stratum) = largest {
-                model.khat = tails[stratum].khat;
+                model.khat = khat_of(strata[stratum].log_weights, tails[stratum].khat);
                 let log_prior = posterior.problem().log_prior(draws.word(self.starts[stratum]));
                 // A stratum whose draws all have weight 0 says nothing.
                 model.evidence = stats::log_total(&strata[stratum..=stratum]).ok().map(|total| Evidence {

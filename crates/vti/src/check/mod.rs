@@ -6,6 +6,7 @@
 //! evidence found from the prior ([`evidence`](crate::evidence)).
 
 mod annealing;
+mod beyond;
 mod blocks;
 mod chain;
 mod correction;

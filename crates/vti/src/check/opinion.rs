@@ -150,7 +150,8 @@ impl Opinion {
         self.is_repeated && self.is_precise()
     }
 
-    fn is_precise(&self) -> bool {
+    /// Whether runs agree well enough with each other.
+    pub(super) fn is_precise(&self) -> bool {
         self.effective_runs >= MIN_EFFECTIVE_SHARE * self.runs as f64
             && self.log_evidence.se <= MAX_LOG_ERROR
             && self.largest_error() <= MAX_ERROR
@@ -193,7 +194,7 @@ pub(super) struct FromQ<'a> {
     pub(super) draws: &'a Draws,
     /// Probabilities of parts under q.
     pub(super) parts: Vec<f64>,
-    /// The evidence by weights, and whether these are even enough to be used.
+    /// The evidence by weights, and whether these are even enough to be used, those of every model that matters too.
     pub(super) log_evidence: f64,
     pub(super) is_even: bool,
 }
