@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use vti::answer::{Answer, Exact, Findings, Run, Samples, Sources, Subject};
-use vti::check::{Depth, VerdictKind, check_watched, refine};
+use vti::check::{Depth, Particles, VerdictKind, check_onwards, refine};
 use vti::device::Device;
 use vti::posterior::Posterior;
 use vti::workers::Workers;
@@ -38,9 +38,16 @@ pub(crate) fn conclude<Q: Question, D: Device>(
 ) -> Result<Answer> {
     let config = &session.config;
     let start = Instant::now();
-    let checked = check_watched(posterior, &config.check, &mut |done, runs| checking.show(done, runs));
+    let problem = &**posterior.problem();
+    // What cannot be read is found anew.
+    let earlier = Particles::load(&dir.particles(), problem).ok();
+    let watch = &mut |done, runs| checking.show(done, runs);
+    let checked = check_onwards(posterior, &config.check, earlier.as_ref(), watch);
     let is_ended = checking.finish();
     let checked = checked?;
+    if let Some(opinion) = checked.opinion.as_ref().filter(|opinion| Some(opinion.particles()) != earlier.as_ref()) {
+        opinion.particles().save(&dir.particles(), problem)?;
+    }
     // Chains start from q, and would only take away from what particles found without it. Where blocks are corrected one by one,
     // chains over whole models could only do worse; and who wants no look beyond q does not want chains.
     let automatic = config.chains.refine == Refine::Auto
@@ -63,7 +70,7 @@ pub(crate) fn conclude<Q: Question, D: Device>(
 
 /// What is said of a check that somebody ended.
 pub(crate) fn cut_short(dir: &RunDir) -> String {
-    format!("the check was cut short\nhint: `vti check {}` makes it anew", dir.path().display())
+    format!("the check was cut short\nhint: `vti check {}` goes on with it", dir.path().display())
 }
 
 /// Writes everything that was found.

@@ -163,7 +163,6 @@ impl Widened {
 mod tests {
     use super::*;
     use crate::check::evidences::exact;
-    use crate::problem::Problem;
     use crate::problem::dag::simulate::{SimulationSettings, simulate};
     use crate::problem::dag::{Dag, DagSettings, LinearEvidence, Noise, Sem, enumerate};
     use crate::space::ModelSpace;

@@ -8,6 +8,7 @@ use super::CheckError;
 use super::blocks::{self, BlockCheck, khat_of};
 use super::correction::{Correction, ModelCorrection};
 use super::opinion::{self, FromQ, Opinion, OpinionSettings};
+use super::particles::Particles;
 use super::strata::{self, Stratified};
 use super::verdict::{Verdict, Weighed};
 use crate::device::Device;
@@ -163,6 +164,18 @@ pub fn check_watched<D: Device>(
     settings: &CheckSettings,
     watch: Watch<'_>,
 ) -> Result<Check, CheckError> {
+    check_onwards(posterior, settings, None, watch)
+}
+
+/// [`check_watched`], from the particles of an earlier check of the same problem on: no round of the second opinion is repeated, and
+/// where all have been done and still do not say enough a larger one follows. Particles are of no use where the problem does not say
+/// where parameters may lie ([`Problem::reference`](crate::problem::Problem::reference)): they then depend on q.
+pub fn check_onwards<D: Device>(
+    posterior: &Posterior<D>,
+    settings: &CheckSettings,
+    earlier: Option<&Particles>,
+    watch: Watch<'_>,
+) -> Result<Check, CheckError> {
     settings.check()?;
     let stratified = strata::draw(posterior, settings.draws)?;
     let elbo = bound(&stratified);
@@ -189,7 +202,7 @@ pub fn check_watched<D: Device>(
     } else {
         let known = FromQ { draws: &draws, parts: q_parts, log_evidence: log_evidence.value, is_even };
         let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
-        opinion::opinion(posterior, &known, &settings.opinion, go_on)?
+        opinion::opinion(posterior, &known, &settings.opinion, earlier, go_on)?
     };
     let Found { khat, threshold, log_evidence, correction, verdict, check: blocks, .. } = blocks.unwrap_or(found);
     let (verdict, prefers_opinion) = match &opinion {

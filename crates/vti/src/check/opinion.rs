@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CheckError;
 use super::correction::{Correction, ModelCorrection};
+use super::particles::{How, Particles};
 use crate::device::Device;
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Point, Posterior};
@@ -85,6 +86,20 @@ impl OpinionSettings {
         };
         std::iter::successors(Some(first), twice).take(count).collect()
     }
+
+    /// The sampler of each round that is still to come, with its number: those that are larger than what was done, and at least one
+    /// that is twice as large.
+    fn rounds_after(&self, done: Option<&How>) -> Vec<(usize, SmcSettings)> {
+        let rounds = self.rounds();
+        let Some(How { round, smc, .. }) = done.filter(|_| !rounds.is_empty()) else {
+            return rounds.into_iter().enumerate().collect();
+        };
+        let mut left: Vec<SmcSettings> = rounds.into_iter().filter(|wanted| wanted.particles > smc.particles).collect();
+        if left.is_empty() {
+            left.push(SmcSettings { particles: 2 * smc.particles, sweeps: 2 * smc.sweeps, ..smc.clone() });
+        }
+        left.into_iter().enumerate().map(|(place, smc)| (round + 1 + place, smc)).collect()
+    }
 }
 
 /// What a sampler found that knows nothing of q.
@@ -115,7 +130,7 @@ pub struct Opinion {
     #[serde(skip)]
     pub log_weights: Vec<f64>,
     #[serde(skip)]
-    sampled: Sampled,
+    particles: Particles,
 }
 
 /// Runs that count for much less than their number disagree too much.
@@ -137,7 +152,17 @@ const MIN_PROBABILITY: f64 = 0.02;
 impl Opinion {
     /// The posterior mean of a function of the draws, by their places.
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Estimate {
-        self.sampled.mean(f)
+        self.particles.sampled.mean(f)
+    }
+
+    /// What it rests on, for a later check.
+    pub fn particles(&self) -> &Particles {
+        &self.particles
+    }
+
+    /// Whether no more need be known: of a q that has lost nothing, or by itself.
+    fn is_enough(&self, known: &FromQ<'_>, error: f64) -> bool {
+        known.is_even && self.is_covered() || self.is_reliable() && self.largest_error() <= error
     }
 
     /// Whether q has density wherever particles are.
@@ -204,12 +229,23 @@ pub(super) fn opinion<D: Device>(
     posterior: &Posterior<D>,
     known: &FromQ<'_>,
     settings: &OpinionSettings,
+    earlier: Option<&Particles>,
     go_on: GoOn<'_>,
 ) -> Result<Option<Opinion>, CheckError> {
+    if settings.depth == Depth::None {
+        return Ok(None);
+    }
     let problem = &**posterior.problem();
-    let reference = problem.reference().unwrap_or_else(|| around(problem, known.draws));
-    let mut found = None::<Opinion>;
-    for (round, mut smc) in settings.rounds().into_iter().enumerate() {
+    let own = problem.reference();
+    let earlier = earlier.filter(|_| own.is_some());
+    let reference = own.unwrap_or_else(|| around(problem, known.draws));
+    let mut found = earlier.map(|earlier| conclude(posterior, earlier.clone(), known)).transpose()?;
+    for (round, smc) in settings.rounds_after(earlier.map(|earlier| &earlier.how)) {
+        if found.as_ref().is_some_and(|found| found.is_enough(known, settings.error)) {
+            break;
+        }
+        let how = How { round, smc: smc.clone(), is_repeated: false };
+        let mut smc = smc;
         smc.particles = smc.particles.min(MAX_NUMBERS / (smc.runs * reference.len()).max(1)).max(MIN_PARTICLES);
         let seed = posterior.seed().wrapping_add(round as u64);
         let mut sampler = Sampler::new(problem, &reference, &smc, seed)?;
@@ -217,15 +253,10 @@ pub(super) fn opinion<D: Device>(
             break;
         }
         let Some(sampled) = sampler.found() else { continue };
-        let mut opinion = conclude(posterior, sampled, known)?;
+        let mut opinion = conclude(posterior, Particles { how, sampled }, known)?;
         opinion.is_repeated = found.as_ref().is_some_and(|before| before.agrees(&opinion));
-        let is_precise = opinion.is_precise() && opinion.largest_error() <= settings.error;
-        // Of a q that has lost nothing no more need be known.
-        let is_enough = known.is_even && opinion.is_covered() || is_precise && opinion.is_repeated;
+        opinion.particles.how.is_repeated = opinion.is_repeated;
         found = Some(opinion);
-        if is_enough {
-            break;
-        }
     }
     Ok(found)
 }
@@ -268,9 +299,14 @@ fn free(constraints: Option<&Constraints>, active: &[u32], natural: &[f64]) -> V
 }
 
 /// What was found, beside what q says of it.
-fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ<'_>) -> Result<Opinion, CheckError> {
+fn conclude<D: Device>(
+    posterior: &Posterior<D>,
+    particles: Particles,
+    known: &FromQ<'_>,
+) -> Result<Opinion, CheckError> {
+    let sampled = &particles.sampled;
     let space = posterior.family().space();
-    let q = q_of_models(posterior, &sampled)?;
+    let q = q_of_models(posterior, sampled)?;
     let models: Vec<ModelCorrection> = sampled
         .models
         .iter()
@@ -285,7 +321,7 @@ fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ
         })
         .collect();
     let missing = missing(&models);
-    let (draws, log_weights) = draws_of(posterior, &sampled)?;
+    let (draws, log_weights) = draws_of(posterior, sampled)?;
     Ok(Opinion {
         correction: Correction::known(models),
         parts_q: known.parts.clone(),
@@ -295,10 +331,10 @@ fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ
         effective_runs: sampled.effective_runs(),
         missing,
         uncovered: uncovered(&draws, &log_weights, known.log_evidence),
-        is_repeated: false,
+        is_repeated: particles.how.is_repeated,
         draws,
         log_weights,
-        sampled,
+        particles,
     })
 }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::population::{Particle, Population, Stage};
 use crate::problem::{Constraints, Problem};
 use crate::space::Model;
+use crate::state::{State, StateError};
 use crate::stats::{self, Estimate, Evidence};
 
 /// What one run counted.
@@ -162,10 +163,65 @@ impl Sampled {
         self.combined.mean(&self.runs_of_draws().map(mean).collect::<Vec<f64>>())
     }
 
+    /// Everything, as arrays.
+    pub(crate) fn state(&self) -> State {
+        let numbers = |words: &mut dyn Iterator<Item = u16>| words.map(f64::from).collect::<Vec<f64>>();
+        let counts = |counts: &mut dyn Iterator<Item = usize>| counts.map(|count| count as f64).collect::<Vec<f64>>();
+        let Self { log_evidence, parts, models, points, weights, ends, combined } = self;
+        let mut state = State::default();
+        put_estimates(&mut state, "log_evidence", &mut std::iter::once(*log_evidence));
+        put_estimates(&mut state, "parts", &mut parts.iter().copied());
+        state.put("models", &numbers(&mut models.iter().flat_map(|model| model.model.iter().copied())));
+        put_estimates(&mut state, "probabilities", &mut models.iter().map(|model| model.probability));
+        state.put("words", &numbers(&mut points.words.iter().copied()));
+        state.put("dims", &counts(&mut points.theta.iter().map(Vec::len)));
+        state.put("theta", &points.theta.concat());
+        state.put("log_target", &points.log_target);
+        state.put("weights", weights);
+        state.put("ends", &counts(&mut ends.iter().copied()));
+        state.put("runs", &combined.weights);
+        state
+    }
+
+    /// From what [`Sampled::state`] gave, where words have so many symbols.
+    pub(crate) fn restore(state: &mut State, width: usize) -> Result<Self, StateError> {
+        let symbols = |numbers: Vec<f64>| numbers.into_iter().map(|number| number as u16).collect::<Vec<u16>>();
+        let log_evidence = take_estimates(state, "log_evidence", Some(1))?[0];
+        let parts = take_estimates(state, "parts", None)?;
+        let probabilities = take_estimates(state, "probabilities", None)?;
+        let words = symbols(state.take::<f64>("models", probabilities.len() * width)?);
+        let models = words.chunks_exact(width.max(1)).zip(&probabilities);
+        let models = models.map(|(word, &probability)| SampledModel { model: word.into(), probability }).collect();
+        let weights = state.take_any::<f64>("weights")?;
+        let dims: Vec<usize> = state.take::<f64>("dims", weights.len())?.into_iter().map(|dim| dim as usize).collect();
+        let theta = state.take::<f64>("theta", dims.iter().sum())?;
+        let mut rest = &theta[..];
+        let theta = dims.iter().map(|&dim| rest.split_off(..dim).unwrap_or_default().to_vec()).collect();
+        let log_target = state.take("log_target", weights.len())?;
+        let words = symbols(state.take::<f64>("words", weights.len() * width)?);
+        let combined = Combined { weights: state.take_any("runs")? };
+        let ends = state.take::<f64>("ends", combined.weights.len())?.into_iter().map(|end| end as usize).collect();
+        let points = Points { words, theta, log_target };
+        Ok(Self { log_evidence, parts, models, points, weights, ends, combined })
+    }
+
     fn runs_of_draws(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }
+}
+
+fn put_estimates(state: &mut State, name: &str, estimates: &mut dyn Iterator<Item = Estimate>) {
+    state.put(name, &estimates.flat_map(|Estimate { value, se }| [value, se]).collect::<Vec<f64>>());
+}
+
+/// Estimates, so many if that is known.
+fn take_estimates(state: &mut State, name: &str, count: Option<usize>) -> Result<Vec<Estimate>, StateError> {
+    let numbers = match count {
+        Some(count) => state.take::<f64>(name, 2 * count)?,
+        None => state.take_any::<f64>(name)?,
+    };
+    Ok(numbers.chunks_exact(2).map(|pair| Estimate { value: pair[0], se: pair[1] }).collect())
 }
 
 /// How probable each feature is to be positive.

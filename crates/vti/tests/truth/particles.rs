@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vti::check::{CheckSettings, Depth, OpinionSettings, VerdictKind, check};
+use vti::check::{CheckSettings, Depth, OpinionSettings, Particles, VerdictKind, check, check_onwards};
 use vti::device::Cpu;
 use vti::evidence::{AnnealSettings, Evidence, EvidenceMethod, Evidences, ParticleMove};
 use vti::family::FamilySettings;
@@ -16,6 +16,7 @@ use vti::random::{Purpose, Stream};
 use vti::search::ModelEvidences;
 use vti::smc::{Sampled, Sampler, SmcSettings};
 use vti::space::{Catalogue, Model, OneOf};
+use vti::store::StoreError;
 use vti::workers::Workers;
 
 use crate::{affine, train};
@@ -157,6 +158,39 @@ fn what_q_has_not_learned_is_corrected() {
     let none = check(&posterior, &settings(Depth::None)).unwrap();
     assert!(none.opinion.is_none());
     assert_eq!(none.verdict.kind, VerdictKind::DoNotTrust, "{}", none.verdict.text);
+}
+
+/// A check that ended too early goes on from its particles, and says in the end what one without an end says.
+#[test]
+fn a_check_goes_on_from_earlier_particles() {
+    let selection =
+        Arc::new(selection(CoefficientPrior::Normal { scale: 1.0 }, Some(1.0), ModelPrior::Bernoulli { p: 0.02 }));
+    let device = Cpu::<f32>::new(2).unwrap();
+    let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
+    let posterior = train(&selection, &device, &family, 1, 128);
+    let settings = |repeats| CheckSettings {
+        draws: 2000,
+        opinion: OpinionSettings { repeats, smc: quick(ParticleMove::Hamiltonian), error: 1e-9, ..Default::default() },
+        ..CheckSettings::default()
+    };
+    let first = check(&posterior, &settings(0)).unwrap();
+    assert_eq!(first.verdict.kind, VerdictKind::DoNotTrust, "{}", first.verdict.text);
+    let path = std::env::temp_dir().join(format!("vti-{}-particles.safetensors", std::process::id()));
+    let particles = first.opinion.unwrap().particles().clone();
+    particles.save(&path, &*selection).unwrap();
+    let loaded = Particles::load(&path, &*selection).unwrap();
+    assert_eq!(loaded, particles);
+    // One more round, as if it had been done at once; and beyond what settings ask for there is always another one.
+    let once = check(&posterior, &settings(1)).unwrap().opinion.unwrap();
+    for repeats in [0, 1] {
+        let again = check_onwards(&posterior, &settings(repeats), Some(&loaded), &mut |_, _| true).unwrap();
+        assert_eq!(again.verdict.kind, VerdictKind::Corrected, "{}", again.verdict.text);
+        assert_eq!(again.opinion.unwrap().particles(), once.particles());
+    }
+    // Particles of another problem are refused.
+    let error = Particles::load(&path, &modes()).unwrap_err();
+    assert!(matches!(error, StoreError::Content { .. }), "{error}");
+    std::fs::remove_file(path).unwrap();
 }
 
 /// Evidences that models have whatever way they are found.
