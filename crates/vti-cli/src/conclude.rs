@@ -45,8 +45,8 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     let checked = check_onwards(posterior, &config.check, earlier.as_ref(), watch);
     let is_ended = checking.finish();
     let checked = checked?;
-    if let Some(opinion) = checked.opinion.as_ref().filter(|opinion| Some(opinion.particles()) != earlier.as_ref()) {
-        opinion.particles().save(&dir.particles(), problem)?;
+    if let Some(found) = checked.particles().filter(|found| Some(found) != earlier.as_ref()) {
+        found.save(&dir.particles(), problem)?;
     }
     // Chains start from q, and would only take away from what particles found without it. Where blocks are corrected one by one,
     // chains over whole models could only do worse; and who wants no look beyond q does not want chains.

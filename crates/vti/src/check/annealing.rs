@@ -14,19 +14,29 @@ pub(super) type BlockKey = (usize, u64);
 const RUNS_TOGETHER: usize = 128;
 
 /// What runs found, one list for each key.
+pub(super) type Runs = BTreeMap<BlockKey, Vec<Annealed>>;
+
+/// Anneals blocks under their keys.
 pub(super) struct Annealing<'a> {
     blocks: &'a dyn Blocks,
     seed: u64,
     pub(super) settings: &'a AnnealSettings,
     watch: Watch<'a>,
-    pub(super) runs: BTreeMap<BlockKey, Vec<Annealed>>,
+    pub(super) runs: Runs,
     /// Whether somebody wanted no more.
     pub(super) is_ended: bool,
 }
 
 impl<'a> Annealing<'a> {
-    pub(super) fn new(blocks: &'a dyn Blocks, seed: u64, settings: &'a AnnealSettings, watch: Watch<'a>) -> Self {
-        Self { blocks, seed, settings, watch, runs: BTreeMap::new(), is_ended: false }
+    /// From earlier runs on.
+    pub(super) fn new(
+        blocks: &'a dyn Blocks,
+        seed: u64,
+        settings: &'a AnnealSettings,
+        runs: Runs,
+        watch: Watch<'a>,
+    ) -> Self {
+        Self { blocks, seed, settings, watch, runs, is_ended: false }
     }
 
     /// So many more runs for each of these keys.

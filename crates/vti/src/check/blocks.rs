@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::CheckError;
-use super::annealing::Annealing;
+use super::annealing::{Annealing, Runs};
 use super::beyond::widen;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
 use super::evidences::{Annealed, Evidences, Summed, anneal, effort, exact};
@@ -46,6 +46,9 @@ pub struct BlockCheck {
     pub features_q: Vec<f64>,
     /// Corrected ones.
     pub features: Vec<Estimate>,
+    /// Runs of annealed particles that it rests on.
+    #[serde(skip)]
+    pub(super) runs: Runs,
     /// Words drawn from the corrected distribution, as many as there are draws from q, one after another.
     #[serde(skip)]
     pub words: Vec<u16>,
@@ -123,6 +126,7 @@ pub(super) fn correct<D: Device>(
     draws: &Draws,
     models: &[ModelCorrection],
     settings: &CheckSettings,
+    earlier: Option<&Runs>,
     watch: Watch<'_>,
 ) -> Result<Option<Found>, CheckError> {
     let problem = posterior.problem();
@@ -142,14 +146,16 @@ pub(super) fn correct<D: Device>(
         Some(exact(&sums, blocks, all, q_of_all, &weighed))
     } else if is_annealed {
         let effort = effort(&settings.anneal, all);
-        anneal(&sums, Annealing::new(blocks, posterior.seed(), &effort, watch), all, q_of_all, &weighed)?
+        let earlier = earlier.cloned().unwrap_or_default();
+        let annealing = Annealing::new(blocks, posterior.seed(), &effort, earlier, watch);
+        anneal(&sums, annealing, all, q_of_all, &weighed)?
     } else {
         None
     };
     let is_seconded = second.is_some();
-    let Annealed { blocks: mut corrections, evidences, left_out } = second.unwrap_or_else(|| {
+    let Annealed { blocks: mut corrections, evidences, left_out, runs } = second.unwrap_or_else(|| {
         let evidences = Evidences::new(&sums, scores, &weighed);
-        Annealed { blocks: weighed, evidences, left_out: 0 }
+        Annealed { blocks: weighed, evidences, left_out: 0, runs: Runs::new() }
     });
     let corrected = &evidences.probabilities;
     corrections.iter_mut().for_each(|block| block.corrected = evidences.probability(block));
@@ -170,7 +176,7 @@ pub(super) fn correct<D: Device>(
     let moved = spread.features.iter().copied().fold(0.0, f64::max);
     let features =
         corrected.features.iter().zip(&spread.features).map(|(&value, &se)| Estimate { value, se }).collect();
-    let check = BlockCheck { blocks: corrections, left_out, features_q: q.features, features, words };
+    let check = BlockCheck { blocks: corrections, left_out, features_q: q.features, features, runs, words };
     let beyond = wide
         .as_ref()
         .filter(|_| is_seconded)

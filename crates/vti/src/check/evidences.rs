@@ -1,9 +1,9 @@
 //! Evidences of keys in place of their bounds: what they make of scores, which of them are still missing, and how much hangs
 //! on their errors.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use super::annealing::{Annealing, BlockKey};
+use super::annealing::{Annealing, BlockKey, Runs};
 use super::blocks::{BlockCorrection, MIN_BLOCK_DRAWS, most_probable_first};
 use super::line::Line;
 use crate::evidence::{AnnealSettings, Evidence};
@@ -183,6 +183,8 @@ pub(super) struct Annealed {
     pub(super) evidences: Evidences,
     /// How many more may matter than settings allow for.
     pub(super) left_out: usize,
+    /// What it rests on.
+    pub(super) runs: Runs,
 }
 
 /// Finds evidences by annealing, of all keys that may matter: at first a few of every block, which say how far bounds are off,
@@ -197,7 +199,7 @@ pub(super) fn anneal(
 ) -> Result<Option<Annealed>, BatchError> {
     let settings = annealing.settings;
     let known_by_weights = by_key(weighed);
-    let join = |runs: &BTreeMap<BlockKey, Vec<smc::Annealed>>| {
+    let join = |runs: &Runs| {
         let annealed = runs.iter().filter_map(|(&key, runs)| {
             Some(with_evidence(key, smc::Annealed::join(runs)?, scores, q, &known_by_weights))
         });
@@ -208,7 +210,11 @@ pub(super) fn anneal(
     };
     // Bounds that are far off hide the keys that matter: where there are few, none is left to them.
     let mut wanted = if are_few(scores) { keys(scores).collect() } else { first(sums.models, scores) };
-    let mut known = None;
+    let mut known = (!annealing.runs.is_empty()).then(|| join(&annealing.runs));
+    wanted.retain(|key| !annealing.runs.contains_key(key));
+    if let (Some((_, evidences)), true) = (&known, wanted.is_empty()) {
+        wanted = evidences.hopeful(|key| !annealing.runs.contains_key(&key));
+    }
     let mut rounds = 0..MAX_ROUNDS;
     let left_out = loop {
         let most = if rounds.next().is_some() && !annealing.is_ended { settings.most } else { 0 };
@@ -234,7 +240,7 @@ pub(super) fn anneal(
         annealing.run(sums.workers, &wanted, MORE_RUNS * settings.runs)?;
         (blocks, evidences) = join(&annealing.runs);
     }
-    Ok(Some(Annealed { blocks, evidences, left_out }))
+    Ok(Some(Annealed { blocks, evidences, left_out, runs: annealing.runs }))
 }
 
 fn are_few(scores: &BlockScores) -> bool {
@@ -287,7 +293,7 @@ pub(super) fn exact(
     let mut found: Vec<BlockCorrection> = known.filter(|found| found.evidence.log_evidence.is_finite()).collect();
     most_probable_first(&mut found);
     let evidences = Evidences::new(sums, scores, &found);
-    Annealed { blocks: found, evidences, left_out: 0 }
+    Annealed { blocks: found, evidences, left_out: 0, runs: Runs::new() }
 }
 
 /// Of every block the best key as far as known, the smallest one, and the best ones that are larger by one or two or smaller by
@@ -341,7 +347,7 @@ mod tests {
         let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
         let mut silent = |_, _| true;
-        let mut annealing = Annealing::new(dag, 1, &settings, &mut silent);
+        let mut annealing = Annealing::new(dag, 1, &settings, Runs::new(), &mut silent);
         annealing.run(&workers, factors, 4).unwrap();
         // What is added later goes on where the first runs ended.
         annealing.run(&workers, factors, 12).unwrap();
@@ -435,10 +441,11 @@ mod tests {
             seen.push((done, runs));
             true
         };
-        let annealing = Annealing::new(&dag, 1, &settings, &mut watch);
+        let annealing = Annealing::new(&dag, 1, &settings, Runs::new(), &mut watch);
         let sums = Summed { models: &dag, features: dag.space().feature_count(), workers: &workers };
         let q = sums.probabilities(&scores);
-        let Annealed { blocks, evidences, left_out } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
+        let Annealed { blocks, evidences, left_out, runs } =
+            anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         let found = &evidences.probabilities;
         let spread = evidences.spread(&sums, 1);
         let worst = |edges: &[f64]| edges.iter().zip(&truth).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -461,10 +468,16 @@ mod tests {
         assert_eq!(left_out, 0);
         assert!(seen.is_sorted() && seen.last().is_some_and(|(done, runs)| done == runs && *done >= 4 * blocks.len()));
 
+        // From there on nothing is left to do.
+        let mut never = |_, _| panic!("nothing is left to do");
+        let annealing = Annealing::new(&dag, 1, &settings, runs, &mut never);
+        let again = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
+        assert_eq!((again.blocks, again.left_out), (blocks, 0));
+
         // With room for the first ones only, the others are counted.
         let few = AnnealSettings { most: 12, ..settings };
         let mut silent = |_, _| true;
-        let annealing = Annealing::new(&dag, 1, &few, &mut silent);
+        let annealing = Annealing::new(&dag, 1, &few, Runs::new(), &mut silent);
         let Annealed { blocks, left_out, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         assert!(left_out > 0);
         assert_eq!(blocks.len(), 12);

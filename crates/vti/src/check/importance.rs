@@ -8,7 +8,7 @@ use super::CheckError;
 use super::blocks::{self, BlockCheck, khat_of};
 use super::correction::{Correction, ModelCorrection};
 use super::opinion::{self, FromQ, Opinion, OpinionSettings};
-use super::particles::Particles;
+use super::particles::{Kept, Particles};
 use super::strata::{self, Stratified};
 use super::verdict::{Verdict, Weighed};
 use crate::device::Device;
@@ -100,6 +100,16 @@ impl Check {
         stats::ratio(&split(&self.log_weights, &self.ends, &self.tails), |stratum, draw| f(start(stratum) + draw))
     }
 
+    /// Particles that it found without q, for a later check; none where there are none.
+    pub fn particles(&self) -> Option<Particles> {
+        let of_blocks = self.blocks.as_ref().map(|blocks| &blocks.runs).filter(|runs| !runs.is_empty());
+        let kept = match &self.opinion {
+            Some(opinion) => Some(Kept::Models(opinion.tempered.clone())),
+            None => of_blocks.map(|runs| Kept::Blocks(runs.clone())),
+        };
+        kept.map(Particles)
+    }
+
     /// Words with what they count in the corrected answer, which sums to 1: those of the draws by their weights or, where
     /// blocks were corrected, words drawn from what follows for models. These say more than weighted draws can where q is
     /// far off.
@@ -168,7 +178,8 @@ pub fn check_watched<D: Device>(
 }
 
 /// [`check_watched`], from the particles of an earlier check of the same problem on: no round of the second opinion is repeated, and
-/// where all have been done and still do not say enough a larger one follows. Particles are of no use where the problem does not say
+/// where all have been done and still do not say enough a larger one follows; runs of blocks count beside new ones. Particles of all
+/// models are of no use where the problem does not say
 /// where parameters may lie ([`Problem::reference`](crate::problem::Problem::reference)): they then depend on q.
 pub fn check_onwards<D: Device>(
     posterior: &Posterior<D>,
@@ -177,6 +188,11 @@ pub fn check_onwards<D: Device>(
     watch: Watch<'_>,
 ) -> Result<Check, CheckError> {
     settings.check()?;
+    let (tempered, runs) = match earlier.map(|Particles(kept)| kept) {
+        Some(Kept::Models(tempered)) => (Some(tempered), None),
+        Some(Kept::Blocks(runs)) => (None, Some(runs)),
+        None => (None, None),
+    };
     let stratified = strata::draw(posterior, settings.draws)?;
     let elbo = bound(&stratified);
     let Stratified { draws, mut log_weights, ends, words, undefined } = stratified;
@@ -195,14 +211,14 @@ pub fn check_onwards<D: Device>(
     let weighed = Weighed { khat, threshold, log_evidence, correction: &correction, parts };
     let (verdict, is_even) = (Verdict::of_weights(&weighed), weighed.is_even());
     let found = Found { khat, threshold, log_evidence, correction, verdict, check: None, is_seconded: false };
-    let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, watch)?;
+    let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, runs, watch)?;
     let is_seconded = blocks.as_ref().is_some_and(|found| found.is_seconded);
     let opinion = if is_seconded {
         None
     } else {
         let known = FromQ { draws: &draws, parts: q_parts, log_evidence: log_evidence.value, is_even };
         let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
-        opinion::opinion(posterior, &known, &settings.opinion, earlier, go_on)?
+        opinion::opinion(posterior, &known, &settings.opinion, tempered, go_on)?
     };
     let Found { khat, threshold, log_evidence, correction, verdict, check: blocks, .. } = blocks.unwrap_or(found);
     let (verdict, prefers_opinion) = match &opinion {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CheckError;
 use super::correction::{Correction, ModelCorrection};
-use super::particles::{How, Particles};
+use super::particles::{How, Tempered};
 use crate::device::Device;
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Point, Posterior};
@@ -129,8 +129,9 @@ pub struct Opinion {
     /// Their log weights.
     #[serde(skip)]
     pub log_weights: Vec<f64>,
+    /// What it rests on.
     #[serde(skip)]
-    particles: Particles,
+    pub(super) tempered: Tempered,
 }
 
 /// Runs that count for much less than their number disagree too much.
@@ -152,12 +153,7 @@ const MIN_PROBABILITY: f64 = 0.02;
 impl Opinion {
     /// The posterior mean of a function of the draws, by their places.
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Estimate {
-        self.particles.sampled.mean(f)
-    }
-
-    /// What it rests on, for a later check.
-    pub fn particles(&self) -> &Particles {
-        &self.particles
+        self.tempered.sampled.mean(f)
     }
 
     /// Whether no more need be known: of a q that has lost nothing, or by itself.
@@ -229,7 +225,7 @@ pub(super) fn opinion<D: Device>(
     posterior: &Posterior<D>,
     known: &FromQ<'_>,
     settings: &OpinionSettings,
-    earlier: Option<&Particles>,
+    earlier: Option<&Tempered>,
     go_on: GoOn<'_>,
 ) -> Result<Option<Opinion>, CheckError> {
     if settings.depth == Depth::None {
@@ -253,9 +249,9 @@ pub(super) fn opinion<D: Device>(
             break;
         }
         let Some(sampled) = sampler.found() else { continue };
-        let mut opinion = conclude(posterior, Particles { how, sampled }, known)?;
+        let mut opinion = conclude(posterior, Tempered { how, sampled }, known)?;
         opinion.is_repeated = found.as_ref().is_some_and(|before| before.agrees(&opinion));
-        opinion.particles.how.is_repeated = opinion.is_repeated;
+        opinion.tempered.how.is_repeated = opinion.is_repeated;
         found = Some(opinion);
     }
     Ok(found)
@@ -299,12 +295,8 @@ fn free(constraints: Option<&Constraints>, active: &[u32], natural: &[f64]) -> V
 }
 
 /// What was found, beside what q says of it.
-fn conclude<D: Device>(
-    posterior: &Posterior<D>,
-    particles: Particles,
-    known: &FromQ<'_>,
-) -> Result<Opinion, CheckError> {
-    let sampled = &particles.sampled;
+fn conclude<D: Device>(posterior: &Posterior<D>, tempered: Tempered, known: &FromQ<'_>) -> Result<Opinion, CheckError> {
+    let sampled = &tempered.sampled;
     let space = posterior.family().space();
     let q = q_of_models(posterior, sampled)?;
     let models: Vec<ModelCorrection> = sampled
@@ -331,10 +323,10 @@ fn conclude<D: Device>(
         effective_runs: sampled.effective_runs(),
         missing,
         uncovered: uncovered(&draws, &log_weights, known.log_evidence),
-        is_repeated: particles.how.is_repeated,
+        is_repeated: tempered.how.is_repeated,
         draws,
         log_weights,
-        particles,
+        tempered,
     })
 }
 

@@ -1,12 +1,13 @@
-//! What a second opinion rests on, kept for a later check.
+//! Particles that a check has found without q, kept for a later one.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::annealing::Runs;
 use crate::problem::Problem;
-use crate::smc::{Sampled, SmcSettings};
-use crate::state::State;
+use crate::smc::{Annealed, Sampled, SmcSettings};
+use crate::state::{State, StateError};
 use crate::store::{self, StoreError};
 
 /// Particles that know nothing of q, and how they were found. They stay what they are whatever is learned about the same problem, so
@@ -35,7 +36,7 @@ use crate::store::{self, StoreError};
 /// let posterior = trainer.run(&mut Silent)?.posterior;
 /// let first = check(&posterior, &CheckSettings::default())?;
 /// let path = std::env::temp_dir().join(format!("vti-{}-example.safetensors", std::process::id()));
-/// first.opinion.ok_or("no opinion")?.particles().save(&path, &*problem)?;
+/// first.particles().ok_or("no particles")?.save(&path, &*problem)?;
 /// // Nothing is looked for twice.
 /// let kept = Particles::load(&path, &*problem)?;
 /// let again = check_onwards(&posterior, &CheckSettings::default(), Some(&kept), &mut |_, _| panic!("no more particles"))?;
@@ -44,12 +45,25 @@ use crate::store::{self, StoreError};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Particles {
+pub struct Particles(pub(super) Kept);
+
+/// What is kept of particles.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kept {
+    /// Of all models at once.
+    Models(Tempered),
+    /// Of blocks under their keys.
+    Blocks(Runs),
+}
+
+/// Particles of all models, and how they were found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tempered {
     pub(super) how: How,
     pub(super) sampled: Sampled,
 }
 
-/// How particles were found.
+/// How particles of all models were found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct How {
     /// Rounds before the last.
@@ -76,26 +90,55 @@ impl Shape {
 /// The content of a file, beside its arrays.
 #[derive(Serialize, Deserialize)]
 struct Content {
-    how: How,
     shape: Shape,
+    /// Of particles of all models.
+    how: Option<How>,
+    /// Of runs of blocks: block, key, and how many there are.
+    blocks: Vec<(usize, u64, usize)>,
 }
 
 impl Particles {
     /// Writes them to a file.
     pub fn save(&self, path: &Path, problem: &dyn Problem) -> Result<(), StoreError> {
-        let content = Content { how: self.how.clone(), shape: Shape::of(problem) };
-        store::write(path, &content, &self.sampled.state())
+        let shape = Shape::of(problem);
+        match &self.0 {
+            Kept::Models(Tempered { how, sampled }) => {
+                store::write(path, &Content { shape, how: Some(how.clone()), blocks: Vec::new() }, &sampled.state())
+            }
+            Kept::Blocks(runs) => {
+                let blocks = runs.iter().map(|(&(block, key), runs)| (block, key, runs.len())).collect();
+                let mut state = State::default();
+                let all = || runs.values().flatten();
+                state.put("log_evidences", &all().map(|run| run.log_evidence).collect::<Vec<f64>>());
+                state.put("calls", &all().map(|run| run.calls as f64).collect::<Vec<f64>>());
+                store::write(path, &Content { shape, how: None, blocks }, &state)
+            }
+        }
     }
 
     /// Reads particles of a problem; those of a problem with other models or parameters are refused. That data and priors are the same
     /// is left to the caller.
     pub fn load(path: &Path, problem: &dyn Problem) -> Result<Self, StoreError> {
-        let (Content { how, shape }, mut state): (Content, State) = store::read(path)?;
+        let (Content { shape, how, blocks }, mut state): (Content, State) = store::read(path)?;
         let content = |reason: String| StoreError::Content { path: path.into(), reason };
         if shape != Shape::of(problem) {
             return Err(content("particles of another problem".into()));
         }
-        let sampled = Sampled::restore(&mut state, shape.arities.len()).map_err(|error| content(error.to_string()))?;
-        Ok(Self { how, sampled })
+        let kept = match how {
+            Some(how) => {
+                Sampled::restore(&mut state, shape.arities.len()).map(|sampled| Kept::Models(Tempered { how, sampled }))
+            }
+            None => restore_runs(&mut state, &blocks).map(Kept::Blocks),
+        };
+        kept.map(Self).map_err(|error| content(error.to_string()))
     }
+}
+
+/// Runs of blocks, so many of each.
+fn restore_runs(state: &mut State, blocks: &[(usize, u64, usize)]) -> Result<Runs, StateError> {
+    let count = blocks.iter().map(|(_, _, count)| count).sum();
+    let (logs, calls) = (state.take::<f64>("log_evidences", count)?, state.take::<f64>("calls", count)?);
+    let mut all =
+        logs.into_iter().zip(calls).map(|(log_evidence, calls)| Annealed { log_evidence, calls: calls as usize });
+    Ok(blocks.iter().map(|&(block, key, count)| ((block, key), all.by_ref().take(count).collect())).collect())
 }

@@ -3,7 +3,7 @@
 
 use super::density::{BlockDensity, ModelDensity, STANDARD};
 use super::population::Population;
-use super::settings::AnnealSettings;
+use super::settings::{AnnealSettings, MIN_RUNS};
 use super::tempering::temper;
 use crate::problem::{BatchError, Blocks, Problem};
 use crate::random::{Purpose, Stream};
@@ -25,8 +25,11 @@ impl Annealed {
         Self { log_evidence: population.log_evidence, calls: population.calls }
     }
 
-    /// What at least four runs make together; none if all particles were lost.
+    /// What at least four runs make together; none of fewer, or if all particles were lost.
     pub(crate) fn join(runs: &[Self]) -> Option<Evidence> {
+        if runs.len() < MIN_RUNS {
+            return None;
+        }
         let logs: Vec<f64> = runs.iter().map(|run| run.log_evidence).collect();
         Evidence::of_runs(&logs, runs.iter().map(|run| run.calls).sum())
     }

@@ -54,6 +54,9 @@ impl SmcSettings {
     }
 }
 
+/// Fewer runs do not show how far they may be off: Student's t has no variance below three degrees of freedom.
+pub(super) const MIN_RUNS: usize = 4;
+
 /// Settings of annealing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -85,8 +88,7 @@ impl AnnealSettings {
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         let at_least =
             |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
-        // Fewer do not show how far they may be off: Student's t has no variance below three degrees of freedom.
-        let enough = self.runs == 0 || self.runs >= 4;
+        let enough = self.runs == 0 || self.runs >= MIN_RUNS;
         SettingError::check("anneal.runs", self.runs as f64, enough, "0, or at least 4")?;
         at_least("anneal.particles", self.particles, 8, "at least 8")?;
         at_least("anneal.moves", self.moves, 1, "at least 1")?;

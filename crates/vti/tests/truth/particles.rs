@@ -176,16 +176,16 @@ fn a_check_goes_on_from_earlier_particles() {
     let first = check(&posterior, &settings(0)).unwrap();
     assert_eq!(first.verdict.kind, VerdictKind::DoNotTrust, "{}", first.verdict.text);
     let path = std::env::temp_dir().join(format!("vti-{}-particles.safetensors", std::process::id()));
-    let particles = first.opinion.unwrap().particles().clone();
+    let particles = first.particles().unwrap();
     particles.save(&path, &*selection).unwrap();
     let loaded = Particles::load(&path, &*selection).unwrap();
     assert_eq!(loaded, particles);
     // One more round, as if it had been done at once; and beyond what settings ask for there is always another one.
-    let once = check(&posterior, &settings(1)).unwrap().opinion.unwrap();
+    let once = check(&posterior, &settings(1)).unwrap().particles();
     for repeats in [0, 1] {
         let again = check_onwards(&posterior, &settings(repeats), Some(&loaded), &mut |_, _| true).unwrap();
         assert_eq!(again.verdict.kind, VerdictKind::Corrected, "{}", again.verdict.text);
-        assert_eq!(again.opinion.unwrap().particles(), once.particles());
+        assert_eq!(again.particles(), once);
     }
     // Particles of another problem are refused.
     let error = Particles::load(&path, &modes()).unwrap_err();
