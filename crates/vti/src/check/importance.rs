@@ -179,8 +179,8 @@ pub fn check_watched<D: Device>(
 
 /// [`check_watched`], from the particles of an earlier check of the same problem on: no round of the second opinion is repeated, and
 /// where all have been done and still do not say enough a larger one follows; runs of blocks count beside new ones. Particles of all
-/// models are of no use where the problem does not say
-/// where parameters may lie ([`Problem::reference`](crate::problem::Problem::reference)): they then depend on q.
+/// models are of no use where the problem does not say where parameters may lie
+/// ([`Problem::reference`](crate::problem::Problem::reference)): they then depend on q.
 pub fn check_onwards<D: Device>(
     posterior: &Posterior<D>,
     settings: &CheckSettings,

@@ -54,7 +54,7 @@ pub(crate) fn anneal_models(
     for part in asked.chunks(together) {
         let population = |&(model, run): &(&Model, usize)| {
             let stream = Stream::new(seed, Purpose::Anneal, run as u64, key(model));
-            Population::of_models(problem, reference, by, Some(model), particles, stream)
+            Population::of_models(problem, reference, by, Some(model), particles, stream).without_prior()
         };
         let mut populations: Vec<Population<'_>> = part.iter().map(population).collect();
         temper(&mut populations, &mut density, &smc, workers, &mut |_| true)?;

@@ -199,6 +199,12 @@ impl<'a> Population<'a> {
         Self { jumps, ..Self::new(reference, by, particles, stream) }
     }
 
+    /// The same without the prior of models: an evidence knows nothing of it.
+    pub(super) fn without_prior(mut self) -> Self {
+        self.particles.iter_mut().chain(&mut self.proposals).for_each(|particle| particle.log_prior = 0.0);
+        self
+    }
+
     /// Particles that all have the same coordinates, and no model but the target they are meant for.
     pub(super) fn of_target(
         target: usize,
