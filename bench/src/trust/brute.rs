@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use vti::evidence::{AnnealSettings, AnnealedEvidences};
+use vti::evidence::{AnnealSettings, Evidence, Evidences};
+use vti::problem::Problem;
 use vti::problem::selection::simulate::{Misspecification, RobustSettings, robust};
 use vti::problem::selection::{
-    CoefficientPrior, Likelihood, ModelPrior, QuadratureLimits, RegressionData, Selection, SelectionSettings,
-    Standardise, evidence_by_quadrature,
+    CoefficientPrior, ExactError, Likelihood, ModelPrior, QuadratureLimits, RegressionData, Selection,
+    SelectionSettings, Standardise, evidence_by_quadrature,
 };
-use vti::problem::{Preconditioner, Problem};
 use vti::space::{Catalogue, Model, ModelSpace};
 use vti::stats::Estimate;
 use vti::workers::Workers;
@@ -129,33 +129,23 @@ fn by_quadrature(selection: &Selection, models: &[Model], workers: &Workers) -> 
     workers.for_each(&mut found, |_, (model, found)| {
         *found = Some(evidence_by_quadrature(selection, model, &limits));
     });
-    let estimate = |(model, found): (Model, Option<_>)| -> Result<(Model, Estimate)> {
+    let estimate = |(model, found): (Model, Option<Result<Evidence, ExactError>>)| -> Result<(Model, Estimate)> {
         let evidence = found.context("every model is visited")?;
-        let vti::problem::selection::Evidence { value, error } = evidence?;
-        Ok((model, Estimate { value, se: error }))
+        Ok((model, evidence?.estimate()))
     };
     found.into_iter().map(estimate).collect()
 }
 
 /// From the prior, or from what is like it: in every model on its own, so nothing can be lost on the way from one to another.
 fn by_particles(selection: &Selection, models: &[Model], workers: &Workers) -> Result<Vec<(Model, Estimate)>> {
-    let space = selection.space();
-    let reference = selection.reference().context("selections have a reference")?;
-    let start = |word: &[u16]| {
-        let mut active = vec![false; space.max_dim()];
-        space.mark_active(word, &mut active);
-        let chosen = || reference.iter().zip(&active).filter(|(_, active)| **active).map(|(of, _)| of);
-        let precisions: Vec<f64> = chosen().map(|(_, sd)| 1.0 / (sd * sd)).collect();
-        let means = chosen().map(|(mean, _)| *mean).collect();
-        Preconditioner::diagonal(means, &precisions).unwrap_or_else(|| unreachable!("scales are positive"))
-    };
     // Many models share an error among them, so that fewer particles do for each.
     let particles = if models.len() > 500 { 96 } else { 512 };
-    let settings = AnnealSettings { particles, moves: 3, steps: 6, ..AnnealSettings::default() };
-    let mut annealed = AnnealedEvidences::new(selection, &start, &settings, SEED);
-    let asked: Vec<(Model, usize)> = models.iter().map(|model| (model.clone(), RUNS)).collect();
-    annealed.run(&asked, workers, &mut |_| true)?;
-    Ok(models.iter().map(|model| (model.clone(), mean_of(annealed.runs(model)))).collect())
+    let settings = AnnealSettings { runs: RUNS, particles, moves: 3, steps: 6, ..AnnealSettings::default() };
+    let found = Evidences::new(selection, &settings, SEED)?.annealed(models, workers)?;
+    let found = models.iter().zip(found).map(|(model, found)| {
+        Ok((model.clone(), found.with_context(|| format!("all particles of {model} were lost"))?.estimate()))
+    });
+    found.collect()
 }
 
 /// The logarithm of the mean of evidences, with the error that their differences show; that of Student's t.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use vti::answer::{Answer, Exact, Findings, Run, Samples, Sources, Subject};
-use vti::check::{Depth, VerdictKind, check_and_learn, refine};
+use vti::check::{Depth, Particles, VerdictKind, check_and_learn, refine};
 use vti::device::Device;
 use vti::posterior::Posterior;
 use vti::workers::Workers;
@@ -38,20 +38,27 @@ pub(crate) fn conclude<Q: Question, D: Device>(
 ) -> Result<Answer> {
     let config = &session.config;
     let start = Instant::now();
-    let checked = check_and_learn(posterior, &config.check, &mut |stage| checking.show(stage));
+    let problem = session.problem();
+    // What cannot be read is found anew.
+    let earlier = Particles::load(&dir.particles(), &*problem).ok();
+    let checked = check_and_learn(posterior, &config.check, earlier.as_ref(), &mut |stage| checking.show(stage));
     let is_ended = checking.finish();
     let (posterior, checked, lessons) = checked?;
     if lessons > 0 {
         posterior.save(&dir.posterior())?;
         run.lessons += lessons;
     }
-    // Where blocks are corrected one by one, chains over whole models could only do worse; and who wants no look beyond q does not
-    // want chains.
+    if let Some(found) = checked.particles().filter(|found| Some(found) != earlier.as_ref()) {
+        found.save(&dir.particles(), &*problem)?;
+    }
+    // Chains start from q, and would only take away from what particles found without it. Where blocks are corrected one by one,
+    // chains over whole models could only do worse; and who wants no look beyond q does not want chains.
     let automatic = config.chains.refine == Refine::Auto
         && config.check.opinion.depth != Depth::None
         && !is_ended
         && checked.verdict.kind == VerdictKind::DoNotTrust
-        && checked.blocks.is_none();
+        && checked.blocks.is_none()
+        && checked.opinion.is_none();
     let chains =
         if automatic || chains == Chains::Always { Some(refine(&posterior, &config.chains.chains)?) } else { None };
     let subject = session.question.subject(config);
@@ -66,7 +73,7 @@ pub(crate) fn conclude<Q: Question, D: Device>(
 
 /// What is said of a check that somebody ended.
 pub(crate) fn cut_short(dir: &RunDir) -> String {
-    format!("the check was cut short\nhint: `vti check {}` makes it anew", dir.path().display())
+    format!("the check was cut short\nhint: `vti check {}` goes on with it", dir.path().display())
 }
 
 /// Writes everything that was found.

@@ -55,6 +55,11 @@ impl RunDir {
         self.0.join("posterior.safetensors")
     }
 
+    /// The particles of the second opinion.
+    pub(crate) fn particles(&self) -> PathBuf {
+        self.0.join("particles.safetensors")
+    }
+
     pub(crate) fn draws(&self) -> PathBuf {
         self.0.join(files::DRAWS)
     }
@@ -108,8 +113,9 @@ impl RunDir {
 
     /// Removes the files of an earlier run, and nothing else.
     fn clear(&self) -> Result<()> {
-        let own =
-            [self.config(), self.progress(), self.posterior(), vti::store::previous(&self.posterior())].into_iter();
+        let saved = [self.posterior(), self.particles()];
+        let own = [self.config(), self.progress()].into_iter();
+        let own = own.chain(saved.iter().map(|path| vti::store::previous(path))).chain(saved.clone());
         let known = own.chain(files::ALL.iter().map(|file| self.0.join(file)));
         let entries = fs::read_dir(&self.0).map_err(|error| unwritable(&self.0, &error))?;
         let is_checkpoint = |path: &PathBuf| {

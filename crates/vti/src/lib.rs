@@ -10,8 +10,8 @@
 //! | [`objective`], [`optimise`] | the loss and the bound; optimisers and schedules |
 //! | [`graph`] | directed graphs: orders, equivalence classes, distances |
 //! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
-//! | [`evidence`] | evidences without q, by annealed particles |
-//! | [`smc`] | the posterior over all models without q, by tempered particles |
+//! | [`smc`] | the posterior over all models, or of one, without q, by tempered particles |
+//! | [`evidence`] | evidences of models and of blocks, in the cheapest way |
 //! | [`flow`] | `q_φ(θ_m ∣ m)`: CoSMIC flows |
 //! | [`models`] | `q_ψ(m)`: distributions over models |
 //! | [`family`] | both together |

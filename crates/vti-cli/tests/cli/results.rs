@@ -440,15 +440,38 @@ fn particles_take_over_where_weights_are_not_enough() {
 }
 
 #[test]
-fn chains_take_over_where_particles_are_not_enough() {
+fn chains_never_take_the_place_of_particles() {
     let scratch = Scratch::new();
     let chains = ["--set", "check.chains={ chains = 8, iterations = 20, warmup = 5 }", "--set", "check.draws=400"];
-    // Nothing that is found only once is relied on.
-    scratch.fine(&[&POOR[..], &chains, &["--set", "check.opinion.repeats=0"]].concat());
+    let robust = ["--likelihood", "student-t:4"];
+    // Nothing that is found only once is relied on, but it is still what is known without q.
+    scratch.fine(&[&POOR[..], &chains, &robust, &["--set", "check.opinion.repeats=0"]].concat());
     let summary = scratch.json("run/summary.json");
-    assert_eq!(summary["correction"], "chains");
+    assert_eq!(summary["correction"], "particles");
     assert_eq!(summary["verdict"]["kind"], "do-not-trust");
-    assert!(summary["chains"]["effective"].is_number(), "{}", summary["chains"]);
+    assert!(summary["chains"].is_null(), "{}", summary["chains"]);
+    // A check goes on with a larger population, which finds the same.
+    let words = |summary: &Value| summary["verdict"]["text"].as_str().unwrap().to_string();
+    assert!(words(&summary).contains("were not found again"), "{}", words(&summary));
+    scratch.fine(&["check", "run"]);
+    let checked = scratch.json("run/summary.json");
+    assert_eq!(checked["verdict"]["kind"], "corrected", "{}", words(&checked));
+    for (name, part) in checked["inclusion"].as_object().unwrap() {
+        agree(part, &summary["inclusion"][name], name);
+    }
+    // Chains that somebody asks for are compared with particles, and leave their numbers as they are.
+    let refined = scratch.fine(&["refine", "run", "--json"]).data;
+    let refined: Value = serde_json::from_str(&refined).unwrap();
+    assert_eq!(refined["correction"], "particles");
+    assert_eq!(refined["inclusion"], checked["inclusion"]);
+    assert!(refined["chains"]["effective"].is_number(), "{}", refined["chains"]);
+    assert!(words(&refined).contains("chains that start from q"), "{}", words(&refined));
+    // Where there are no particles chains are the answer, and what q has lost may be lost to them as well.
+    scratch.fine(&[&POOR[..], &chains, &robust, &["--check", "none"]].concat());
+    let refined = scratch.fine(&["refine", "run", "--json"]).data;
+    let refined: Value = serde_json::from_str(&refined).unwrap();
+    assert_eq!(refined["correction"], "chains");
+    assert_eq!(refined["verdict"]["kind"], "do-not-trust", "{}", refined["verdict"]);
     // The page can be made again from what the chains left.
     scratch.fine(&["report", "run"]);
 }

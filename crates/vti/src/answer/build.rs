@@ -8,7 +8,7 @@ use super::{
     Answer, AnswerError, Bound, ChainFacts, Coefficient, Distances, Edges, Exact, ExactComparison, Found, Graphs,
     LogEvidence, Method, ModelAnswer, Ordered, Quantity, Run, Samples, Subject, Terms, VERSION, quantiles,
 };
-use crate::check::{Check, ModelCorrection, Opinion, Refined};
+use crate::check::{Check, ModelCorrection, Opinion, Refined, Verdict, VerdictKind};
 use crate::device::Device;
 use crate::family::FamilyError;
 use crate::graph::{Graph, GraphError};
@@ -35,7 +35,8 @@ const MAX_NUMBERS: usize = 1 << 23;
 pub struct Sources<'a> {
     /// What the check found.
     pub check: &'a Check,
-    /// What chains found, which then is the correction.
+    /// What chains found, which then is the correction unless particles that know nothing of q have one: chains start from q, and
+    /// what q has lost they mostly miss too.
     pub chains: Option<&'a Refined>,
     /// The exact answer.
     pub exact: Option<&'a Exact>,
@@ -150,9 +151,9 @@ enum By<'a> {
 impl<'a> By<'a> {
     fn new(sources: &Sources<'a>) -> Self {
         match (sources.chains, &sources.check.opinion) {
+            (_, Some(opinion)) if sources.check.prefers_opinion => Self::Particles(opinion),
             (Some(refined), _) => Self::Chains(refined),
-            (None, Some(opinion)) if sources.check.prefers_opinion => Self::Particles(opinion),
-            _ => Self::Weights,
+            (None, _) => Self::Weights,
         }
     }
 
@@ -171,6 +172,7 @@ struct Building<'a> {
     space: &'a dyn ModelSpace,
     check: &'a Check,
     by: By<'a>,
+    chains: Option<&'a Refined>,
     exact: Option<&'a Exact>,
     /// Total variation between q(m) and the exact model probabilities, where all of q(m) is known.
     q_distance: Option<f64>,
@@ -191,33 +193,30 @@ impl<'a> Building<'a> {
         q_samples: Option<&'a Samples>,
         q_distance: Option<f64>,
     ) -> Self {
-        let Sources { check, exact, .. } = sources;
+        let Sources { check, chains, exact } = sources;
         let q_parts = DrawnParts::new(space, &check.draws);
         let own_parts = by.draws().map(|draws| DrawnParts::new(space, draws));
         let q_samples = q_samples.unwrap_or(samples);
-        Self { space, check, by, exact, q_distance, q_parts, own_parts, q_samples, samples }
+        Self { space, check, by, chains, exact, q_distance, q_parts, own_parts, q_samples, samples }
     }
 
     /// The answer, and all models that were met.
     fn answer(&self, subject: &Subject<'_>, run: Run) -> Result<(Answer, Vec<ModelAnswer>), GraphError> {
         let models: Vec<ModelAnswer> = self.corrections().iter().map(|model| self.model(model)).collect();
-        let (Estimate { value, se }, verdict, chains) = match self.by {
-            By::Weights => (self.check.log_evidence, &self.check.verdict, None),
-            By::Particles(opinion) => (opinion.log_evidence, &self.check.verdict, None),
-            By::Chains(refined) => {
-                let facts = ChainFacts {
-                    rhat: Some(refined.rhat).filter(|rhat| rhat.is_finite()),
-                    effective: refined.effective,
-                    accepted_jumps: refined.accepted_jumps,
-                };
-                (self.check.log_evidence, &refined.verdict, Some(facts))
-            }
+        let Estimate { value, se } = match self.by {
+            By::Particles(opinion) => opinion.log_evidence,
+            By::Weights | By::Chains(_) => self.check.log_evidence,
+        };
+        let facts = |refined: &Refined| ChainFacts {
+            rhat: Some(refined.rhat).filter(|rhat| rhat.is_finite()),
+            effective: refined.effective,
+            accepted_jumps: refined.accepted_jumps,
         };
         let answer = Answer {
             version: VERSION.into(),
             title: subject.title.clone(),
             data: subject.data.clone(),
-            verdict: verdict.clone(),
+            verdict: self.verdict(),
             elbo: Some(Bound { mean: self.check.elbo.value, se: self.check.elbo.se }),
             log_evidence: LogEvidence { estimate: value, se, khat: self.check.khat.filter(|khat| khat.is_finite()) },
             correction: self.method(),
@@ -231,10 +230,25 @@ impl<'a> Building<'a> {
             },
             models: models[..models.len().min(MAX_MODELS)].to_vec(),
             exact: self.exact.map(|exact| self.compare(exact)),
-            chains,
+            chains: self.chains.map(facts),
             run,
         };
         Ok((answer, models))
+    }
+
+    /// What is said of chains counts only where the check has looked beyond what they start from.
+    fn verdict(&self) -> Verdict {
+        let checked = &self.check.verdict;
+        match (self.by, self.chains) {
+            (By::Chains(refined), _) if checked.kind != VerdictKind::DoNotTrust => refined.verdict.clone(),
+            (By::Chains(refined), _) => refined.verdict.clone().without_opinion(),
+            (By::Particles(opinion), Some(refined)) => {
+                let off =
+                    opinion.parts.iter().zip(self.counted(refined)).map(|(part, share)| (part.value - share).abs());
+                checked.with_chains(off.fold(0.0, f64::max))
+            }
+            _ => checked.clone(),
+        }
     }
 
     fn method(&self) -> Method {
@@ -430,7 +444,7 @@ impl<'a> Building<'a> {
                 se: model.corrected.se.min(f64::MAX),
                 exact: self.exact.and_then(|exact| exact.probability(&model.model)),
             },
-            log_evidence: checked.and_then(|checked| checked.log_evidence),
+            log_evidence: checked.and_then(|checked| Some(checked.evidence?.estimate())),
             khat: checked.and_then(|checked| checked.khat).filter(|khat| khat.is_finite()),
         }
     }

@@ -13,13 +13,15 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::CheckError;
-use super::annealing::Annealing;
+use super::annealing::{Annealing, Runs};
+use super::beyond::widen;
 use super::correction::{Correction, ModelCorrection, khat as serialize_khat};
 use super::evidences::{Annealed, Evidences, Summed, anneal, effort, exact};
 use super::importance::{CheckSettings, Found, Watch};
 use super::opinion::Depth;
-use super::verdict::{Basis, BlockMethod, Verdict};
+use super::verdict::{Basis, Beyond, BlockMethod, Verdict};
 use crate::device::Device;
+use crate::evidence::{Evidence, EvidenceMethod};
 use crate::models::{BlockProbabilities, BlockScores, Draw};
 use crate::posterior::{Draws, Posterior};
 use crate::problem::{BlockModels, Blocks, KeyScores};
@@ -44,6 +46,9 @@ pub struct BlockCheck {
     pub features_q: Vec<f64>,
     /// Corrected ones.
     pub features: Vec<Estimate>,
+    /// Runs of annealed particles that it rests on.
+    #[serde(skip)]
+    pub(super) runs: Runs,
     /// Words drawn from the corrected distribution, as many as there are draws from q, one after another.
     #[serde(skip)]
     pub words: Vec<u16>,
@@ -52,7 +57,7 @@ pub struct BlockCheck {
 impl BlockCheck {
     /// Whether evidences were found by annealing.
     pub fn annealed(&self) -> bool {
-        self.blocks.iter().any(|block| block.annealed)
+        self.blocks.iter().any(BlockCorrection::is_annealed)
     }
 
     fn method(&self, is_exact: bool) -> BlockMethod {
@@ -81,11 +86,9 @@ pub struct BlockCorrection {
     pub q: f64,
     /// Corrected.
     pub corrected: f64,
-    /// `log ∫ η_b(θ_b | k) dθ_b`. Where k̂ is not below its threshold and nothing was annealed, the error is at least the
+    /// `∫ η_b(θ_b | k) dθ_b`. Where k̂ is not below its threshold and weights are all there is, the error is at least the
     /// distance from the bound.
-    pub log_evidence: Estimate,
-    /// Whether the evidence was found by annealing rather than by weights.
-    pub annealed: bool,
+    pub evidence: Evidence,
     /// k̂ of its weights, −∞ if they are all but equal ("-inf" in JSON).
     #[serde(serialize_with = "serialize_khat")]
     pub khat: Option<f64>,
@@ -93,6 +96,13 @@ pub struct BlockCorrection {
     pub threshold: f64,
     /// How often it was drawn.
     pub draws: usize,
+}
+
+impl BlockCorrection {
+    /// Whether its evidence was found by annealing.
+    pub(super) fn is_annealed(&self) -> bool {
+        self.evidence.method == EvidenceMethod::Annealed
+    }
 }
 
 /// Weights up to so far above their mean, as a logarithm, count as equal to it.
@@ -116,6 +126,7 @@ pub(super) fn correct<D: Device>(
     draws: &Draws,
     models: &[ModelCorrection],
     settings: &CheckSettings,
+    earlier: Option<&Runs>,
     watch: Watch<'_>,
 ) -> Result<Option<Found>, CheckError> {
     let problem = posterior.problem();
@@ -125,18 +136,26 @@ pub(super) fn correct<D: Device>(
     let sums = Summed { models: combined, features: problem.space().feature_count(), workers: posterior.workers() };
     let q = sums.probabilities(scores);
     let weighed = weigh(draws, scores, &q)?;
-    // What q draws says nothing about what it has lost: evidences are exact, or found from the prior.
-    let second = if blocks.has_exact_evidences() {
-        Some(exact(&sums, blocks, scores, &q, &weighed))
-    } else if settings.anneal.runs > 0 && settings.opinion.depth != Depth::None {
-        let effort = effort(&settings.anneal, scores);
-        anneal(&sums, Annealing::new(blocks, posterior.seed(), &effort, watch), scores, &q, &weighed)?
+    // What q draws says nothing about what it has lost: evidences are exact, or found from the prior, also of keys that training has
+    // never tried.
+    let is_exact = blocks.has_exact_evidences();
+    let is_annealed = settings.anneal.runs > 0 && settings.opinion.depth != Depth::None;
+    let wide = if is_exact || is_annealed { widen(&sums, blocks, scores, &q) } else { None };
+    let (all, q_of_all) = wide.as_ref().map_or((scores, &q), |wide| (&wide.scores, &wide.q));
+    let second = if is_exact {
+        Some(exact(&sums, blocks, all, q_of_all, &weighed))
+    } else if is_annealed {
+        let effort = effort(&settings.anneal, all);
+        let earlier = earlier.cloned().unwrap_or_default();
+        let annealing = Annealing::new(blocks, posterior.seed(), &effort, earlier, watch);
+        anneal(&sums, annealing, all, q_of_all, &weighed)?
     } else {
         None
     };
-    let Annealed { blocks: mut corrections, evidences, left_out } = second.unwrap_or_else(|| {
+    let is_seconded = second.is_some();
+    let Annealed { blocks: mut corrections, evidences, left_out, runs } = second.unwrap_or_else(|| {
         let evidences = Evidences::new(&sums, scores, &weighed);
-        Annealed { blocks: weighed, evidences, left_out: 0 }
+        Annealed { blocks: weighed, evidences, left_out: 0, runs: Runs::new() }
     });
     let corrected = &evidences.probabilities;
     corrections.iter_mut().for_each(|block| block.corrected = evidences.probability(block));
@@ -157,11 +176,13 @@ pub(super) fn correct<D: Device>(
     let moved = spread.features.iter().copied().fold(0.0, f64::max);
     let features =
         corrected.features.iter().zip(&spread.features).map(|(&value, &se)| Estimate { value, se }).collect();
-    let is_exact = blocks.has_exact_evidences();
-    let check = BlockCheck { blocks: corrections, left_out, features_q: q.features, features, words };
-    let basis = Basis { moved, method: check.method(is_exact), left_out, apart: check.distance() };
+    let check = BlockCheck { blocks: corrections, left_out, features_q: q.features, features, runs, words };
+    let beyond = wide
+        .as_ref()
+        .filter(|_| is_seconded)
+        .map(|wide| Beyond { held: wide.share(scores, corrected), is_settled: wide.is_settled });
+    let basis = Basis { moved, method: check.method(is_exact), left_out, apart: check.distance(), beyond };
     let verdict = Verdict::of_blocks(khat, threshold, &basis, &correction);
-    let is_seconded = basis.method != BlockMethod::Weights;
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict, is_seconded }))
 }
 
@@ -181,7 +202,7 @@ fn with_drawn<D: Device>(posterior: &Posterior<D>, models: &[ModelCorrection], w
                 model: model.clone(),
                 q: 0.0,
                 corrected: Estimate { value: 0.0, se: 0.0 },
-                log_evidence: None,
+                evidence: None,
                 khat: None,
                 draws: 0,
             });
@@ -240,8 +261,7 @@ fn weigh(draws: &Draws, scores: &BlockScores, q: &BlockProbabilities) -> Result<
             key,
             q: q.blocks[block][at],
             corrected: 0.0,
-            log_evidence: Estimate { value, se },
-            annealed: false,
+            evidence: Evidence { log_evidence: value, se, method: EvidenceMethod::Importance, calls: count },
             khat,
             threshold: stats::threshold(count),
             draws: count,
@@ -275,19 +295,16 @@ impl Ways<'_> {
             let own: Option<Vec<&BlockCorrection>> =
                 keys.iter().enumerate().map(|(block, &key)| known.get(&(block, key)).copied()).collect();
             let value = of(self.corrected);
-            let log_evidence = own.as_ref().map(|own| Estimate {
-                value: own.iter().map(|block| block.log_evidence.value).sum(),
-                se: own.iter().map(|block| block.log_evidence.se.powi(2)).sum::<f64>().sqrt(),
-            });
+            let evidence = own.as_ref().map(|own| Evidence::product(own.iter().map(|block| block.evidence)));
             // The evidence of the model against that of all others.
-            let se = value * (1.0 - value).max(0.0) * log_evidence.map_or(1.0, |evidence| evidence.se);
+            let se = value * (1.0 - value).max(0.0) * evidence.map_or(1.0, |evidence| evidence.se);
             // The k̂ of weights says nothing about evidences that were found without them.
-            let khat = |block: &&BlockCorrection| block.khat.filter(|_| !block.annealed);
+            let khat = |block: &&BlockCorrection| block.khat.filter(|_| !block.is_annealed());
             let khats = own.map(|own| own.iter().map(khat).collect::<Option<Vec<f64>>>());
             ModelCorrection {
                 q: of(self.q),
                 corrected: Estimate { value, se },
-                log_evidence,
+                evidence,
                 khat: khats.flatten().map(|khats| khats.into_iter().fold(f64::NEG_INFINITY, f64::max)),
                 ..model.clone()
             }

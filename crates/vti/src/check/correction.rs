@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::space::Model;
-use crate::stats::Estimate;
+use crate::stats::{Estimate, Evidence};
 
 /// Model probabilities as they should have been.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,8 +40,8 @@ pub struct ModelCorrection {
     pub q: f64,
     /// Its corrected probability.
     pub corrected: Estimate,
-    /// Its log evidence, `log ∫ η(θ | m) dθ`, where it was met often enough on its own.
-    pub log_evidence: Option<Estimate>,
+    /// Its evidence, `∫ η(θ | m) dθ`, where it was met often enough on its own.
+    pub evidence: Option<Evidence>,
     /// k̂ of the weights within the model, as far as known; −∞ if all are equal ("-inf" in JSON).
     #[serde(serialize_with = "khat")]
     pub khat: Option<f64>,

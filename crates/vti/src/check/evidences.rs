@@ -1,16 +1,17 @@
 //! Evidences of keys in place of their bounds: what they make of scores, which of them are still missing, and how much hangs
 //! on their errors.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use super::annealing::{Annealing, BlockKey};
+use super::annealing::{Annealing, BlockKey, Runs};
 use super::blocks::{BlockCorrection, MIN_BLOCK_DRAWS, most_probable_first};
 use super::line::Line;
-use crate::evidence::{self, AnnealSettings};
+use crate::evidence::{AnnealSettings, Evidence};
 use crate::models::{BlockProbabilities, BlockScores};
 use crate::problem::{BatchError, BlockModels, Blocks};
 use crate::random::{Purpose, Stream};
-use crate::stats::{self, Estimate};
+use crate::smc;
+use crate::stats;
 use crate::workers::Workers;
 
 /// Repetitions with evidences moved within their errors.
@@ -68,17 +69,18 @@ impl Evidences {
     /// line in the size of the key (the number of parents), of the same block where enough are known of it, with its own error.
     /// Under a key of size 0 there is next to nothing to integrate over, so these say nothing about others.
     pub(super) fn new(sums: &Summed<'_>, scores: &BlockScores, blocks: &[BlockCorrection]) -> Self {
-        let mut known: Vec<Vec<(usize, Estimate)>> = vec![Vec::new(); scores.blocks.len()];
+        let mut known: Vec<Vec<(usize, Evidence)>> = vec![Vec::new(); scores.blocks.len()];
         for block in blocks {
             let at = scores.blocks[block.block].place(block.key);
-            known[block.block].extend(at.map(|at| (at, block.log_evidence)));
+            known[block.block].extend(at.map(|at| (at, block.evidence)));
         }
         let size = |key: u64| f64::from(sums.models.size(key));
         let moves = |number: usize| {
             let block = &scores.blocks[number];
             let sized = known[number].iter().filter(|(at, _)| size(block.keys[*at]) > 0.0);
-            let moves = sized
-                .map(|&(at, evidence)| (size(block.keys[at]), block.log_prior[at] + evidence.value - block.scores[at]));
+            let moves = sized.map(|&(at, evidence)| {
+                (size(block.keys[at]), block.log_prior[at] + evidence.log_evidence - block.scores[at])
+            });
             moves.filter(|(_, by)| by.is_finite()).collect::<Vec<(f64, f64)>>()
         };
         let own: Vec<Vec<(f64, f64)>> = (0..scores.blocks.len()).map(moves).collect();
@@ -91,7 +93,7 @@ impl Evidences {
             let mut error: Vec<f64> = sizes.clone().map(|size| line.error(size)).collect();
             block.scores.iter_mut().zip(sizes).for_each(|(score, size)| *score += line.at(size));
             for (at, evidence) in known {
-                block.scores[at] = block.log_prior[at] + evidence.value;
+                block.scores[at] = block.log_prior[at] + evidence.log_evidence;
                 error[at] = evidence.se;
             }
             errors.push(error);
@@ -153,9 +155,9 @@ impl Evidences {
     fn contested(&self, blocks: &[BlockCorrection]) -> Vec<BlockKey> {
         let matters = |block: &BlockCorrection| {
             let p = self.probability(block);
-            (p * (1.0 - p) * block.log_evidence.se, (block.block, block.key))
+            (p * (1.0 - p) * block.evidence.se, (block.block, block.key))
         };
-        let annealed = blocks.iter().filter(|block| block.annealed);
+        let annealed = blocks.iter().filter(|block| block.is_annealed());
         let mut found: Vec<(f64, BlockKey)> = annealed.map(matters).filter(|(by, _)| *by >= MIN_MOVE).collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         found.into_iter().take(MAX_CONTESTED_KEYS).map(|(_, key)| key).collect()
@@ -181,6 +183,8 @@ pub(super) struct Annealed {
     pub(super) evidences: Evidences,
     /// How many more may matter than settings allow for.
     pub(super) left_out: usize,
+    /// What it rests on.
+    pub(super) runs: Runs,
 }
 
 /// Finds evidences by annealing, of all keys that may matter: at first a few of every block, which say how far bounds are off,
@@ -195,10 +199,9 @@ pub(super) fn anneal(
 ) -> Result<Option<Annealed>, BatchError> {
     let settings = annealing.settings;
     let known_by_weights = by_key(weighed);
-    let join = |runs: &BTreeMap<BlockKey, Vec<f64>>| {
-        let annealed = runs.iter().filter_map(|(&key, logs)| {
-            let found = with_evidence(key, evidence::join(logs)?, scores, q, &known_by_weights);
-            Some(BlockCorrection { annealed: true, ..found })
+    let join = |runs: &Runs| {
+        let annealed = runs.iter().filter_map(|(&key, runs)| {
+            Some(with_evidence(key, smc::Annealed::join(runs)?, scores, q, &known_by_weights))
         });
         let mut blocks: Vec<BlockCorrection> = annealed.collect();
         most_probable_first(&mut blocks);
@@ -207,7 +210,11 @@ pub(super) fn anneal(
     };
     // Bounds that are far off hide the keys that matter: where there are few, none is left to them.
     let mut wanted = if are_few(scores) { keys(scores).collect() } else { first(sums.models, scores) };
-    let mut known = None;
+    let mut known = (!annealing.runs.is_empty()).then(|| join(&annealing.runs));
+    wanted.retain(|key| !annealing.runs.contains_key(key));
+    if let (Some((_, evidences)), true) = (&known, wanted.is_empty()) {
+        wanted = evidences.hopeful(|key| !annealing.runs.contains_key(&key));
+    }
     let mut rounds = 0..MAX_ROUNDS;
     let left_out = loop {
         let most = if rounds.next().is_some() && !annealing.is_ended { settings.most } else { 0 };
@@ -219,7 +226,7 @@ pub(super) fn anneal(
         }
         annealing.run(sums.workers, &wanted, settings.runs)?;
         let (blocks, evidences) = known.insert(join(&annealing.runs));
-        if !blocks.iter().any(|block| block.annealed) {
+        if blocks.is_empty() {
             return Ok(None);
         }
         wanted = evidences.hopeful(|key| !annealing.runs.contains_key(&key));
@@ -233,7 +240,7 @@ pub(super) fn anneal(
         annealing.run(sums.workers, &wanted, MORE_RUNS * settings.runs)?;
         (blocks, evidences) = join(&annealing.runs);
     }
-    Ok(Some(Annealed { blocks, evidences, left_out }))
+    Ok(Some(Annealed { blocks, evidences, left_out, runs: annealing.runs }))
 }
 
 fn are_few(scores: &BlockScores) -> bool {
@@ -259,7 +266,7 @@ fn by_key(weighed: &[BlockCorrection]) -> HashMap<BlockKey, &BlockCorrection> {
 /// A block under a key whose evidence was found without q, beside what weights say about it.
 fn with_evidence(
     (block, key): BlockKey,
-    log_evidence: Estimate,
+    evidence: Evidence,
     scores: &BlockScores,
     q: &BlockProbabilities,
     weighed: &HashMap<BlockKey, &BlockCorrection>,
@@ -267,7 +274,7 @@ fn with_evidence(
     let q = scores.blocks[block].place(key).map_or(0.0, |at| q.blocks[block][at]);
     let (khat, draws) = weighed.get(&(block, key)).map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
     let threshold = stats::threshold(draws.max(MIN_BLOCK_DRAWS));
-    BlockCorrection { block, key, q, corrected: 0.0, log_evidence, annealed: false, khat, threshold, draws }
+    BlockCorrection { block, key, q, corrected: 0.0, evidence, khat, threshold, draws }
 }
 
 /// The evidences of all keys that q has, where they are known exactly.
@@ -280,13 +287,13 @@ pub(super) fn exact(
 ) -> Annealed {
     let weighed = by_key(weighed);
     let known = keys(scores).map(|(block, key)| {
-        let exact = Estimate { value: blocks.log_evidence_estimate(block, key), se: 0.0 };
+        let exact = Evidence::exactly(blocks.log_evidence_estimate(block, key));
         with_evidence((block, key), exact, scores, q, &weighed)
     });
-    let mut found: Vec<BlockCorrection> = known.filter(|found| found.log_evidence.value.is_finite()).collect();
+    let mut found: Vec<BlockCorrection> = known.filter(|found| found.evidence.log_evidence.is_finite()).collect();
     most_probable_first(&mut found);
     let evidences = Evidences::new(sums, scores, &found);
-    Annealed { blocks: found, evidences, left_out: 0 }
+    Annealed { blocks: found, evidences, left_out: 0, runs: Runs::new() }
 }
 
 /// Of every block the best key as far as known, the smallest one, and the best ones that are larger by one or two or smaller by
@@ -336,15 +343,15 @@ mod tests {
     }
 
     /// Annealed evidences of factors, with 16 runs each.
-    fn annealed(dag: &Dag, factors: &[BlockKey]) -> Vec<Estimate> {
+    fn annealed(dag: &Dag, factors: &[BlockKey]) -> Vec<Evidence> {
         let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
         let mut silent = |_, _| true;
-        let mut annealing = Annealing::new(dag, 1, &settings, &mut silent);
+        let mut annealing = Annealing::new(dag, 1, &settings, Runs::new(), &mut silent);
         annealing.run(&workers, factors, 4).unwrap();
         // What is added later goes on where the first runs ended.
         annealing.run(&workers, factors, 12).unwrap();
-        factors.iter().map(|factor| evidence::join(&annealing.runs[factor]).unwrap()).collect()
+        factors.iter().map(|factor| smc::Annealed::join(&annealing.runs[factor]).unwrap()).collect()
     }
 
     #[test]
@@ -353,7 +360,7 @@ mod tests {
         let exact = LinearEvidence::new(&table(), 1.0, 0.7).unwrap();
         let factors = [(0, 0b000), (0, 0b110), (1, 0b001), (2, 0b010), (2, 0b011)];
         for (factor, found) in factors.iter().zip(annealed(&dag, &factors)) {
-            let off = found.value - exact.log_evidence(factor.0, factor.1);
+            let off = found.log_evidence - exact.log_evidence(factor.0, factor.1);
             assert!(off.abs() < 4.0 * found.se + 1e-3 && found.se < 0.1, "{factor:?}: {found:?} is off by {off}");
         }
     }
@@ -393,7 +400,7 @@ mod tests {
                         logs.extend(grid(4.0, 160).map(|w1| prior + log_density([w2, w1], log_sigma, parent, own)));
                     }
                 }
-                let off = found.value - stats::log_sum_exp(&logs) - volume.ln();
+                let off = found.log_evidence - stats::log_sum_exp(&logs) - volume.ln();
                 assert!(off.abs() < 4.0 * found.se + 2e-3 && found.se < 0.12, "{factor:?}: {found:?} is off by {off}");
             }
         }
@@ -434,10 +441,11 @@ mod tests {
             seen.push((done, runs));
             true
         };
-        let annealing = Annealing::new(&dag, 1, &settings, &mut watch);
+        let annealing = Annealing::new(&dag, 1, &settings, Runs::new(), &mut watch);
         let sums = Summed { models: &dag, features: dag.space().feature_count(), workers: &workers };
         let q = sums.probabilities(&scores);
-        let Annealed { blocks, evidences, left_out } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
+        let Annealed { blocks, evidences, left_out, runs } =
+            anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         let found = &evidences.probabilities;
         let spread = evidences.spread(&sums, 1);
         let worst = |edges: &[f64]| edges.iter().zip(&truth).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -456,14 +464,20 @@ mod tests {
         for ((edge, se), truth) in edges.iter().zip(&errors).zip(&truth) {
             assert!((edge - truth).abs() < 4.0 * se + 0.01, "{edge} ± {se}, truth {truth}");
         }
-        assert!(blocks.iter().all(|block| block.annealed));
+        assert!(blocks.iter().all(|block| block.is_annealed() && block.evidence.calls > 0));
         assert_eq!(left_out, 0);
         assert!(seen.is_sorted() && seen.last().is_some_and(|(done, runs)| done == runs && *done >= 4 * blocks.len()));
+
+        // From there on nothing is left to do.
+        let mut never = |_, _| panic!("nothing is left to do");
+        let annealing = Annealing::new(&dag, 1, &settings, runs, &mut never);
+        let again = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
+        assert_eq!((again.blocks, again.left_out), (blocks, 0));
 
         // With room for the first ones only, the others are counted.
         let few = AnnealSettings { most: 12, ..settings };
         let mut silent = |_, _| true;
-        let annealing = Annealing::new(&dag, 1, &few, &mut silent);
+        let annealing = Annealing::new(&dag, 1, &few, Runs::new(), &mut silent);
         let Annealed { blocks, left_out, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         assert!(left_out > 0);
         assert_eq!(blocks.len(), 12);

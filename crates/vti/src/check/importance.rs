@@ -8,10 +8,11 @@ use super::CheckError;
 use super::blocks::{self, BlockCheck, khat_of};
 use super::correction::{Correction, ModelCorrection};
 use super::opinion::{self, FromQ, Opinion, OpinionSettings};
+use super::particles::{Kept, Particles};
 use super::strata::{self, Stratified};
 use super::verdict::{Verdict, Weighed};
 use crate::device::Device;
-use crate::evidence::AnnealSettings;
+use crate::evidence::{AnnealSettings, Evidence, EvidenceMethod};
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
 use crate::space::Model;
@@ -109,6 +110,16 @@ impl Check {
         stats::ratio(&split(&self.log_weights, &self.ends, &self.tails), |stratum, draw| f(start(stratum) + draw))
     }
 
+    /// Particles that it found without q, for a later check; none where there are none.
+    pub fn particles(&self) -> Option<Particles> {
+        let of_blocks = self.blocks.as_ref().map(|blocks| &blocks.runs).filter(|runs| !runs.is_empty());
+        let kept = match &self.opinion {
+            Some(opinion) => Some(Kept::Models(opinion.tempered.clone())),
+            None => of_blocks.map(|runs| Kept::Blocks(runs.clone())),
+        };
+        kept.map(Particles)
+    }
+
     /// Words with what they count in the corrected answer, which sums to 1: those of the draws by their weights or, where
     /// blocks were corrected, words drawn from what follows for models. These say more than weighted draws can where q is
     /// far off.
@@ -134,7 +145,7 @@ impl Check {
 
 /// Told how far a check has come, where that takes long: so many of so many parts, to which more may be added, are done. Says
 /// whether to go on; what is not done by then is left out.
-pub(super) type Watch<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
+pub type Watch<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
 
 /// Draws from the posterior and weighs the draws against the problem's density.
 ///
@@ -164,18 +175,38 @@ pub(super) type Watch<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check<D: Device>(posterior: &Posterior<D>, settings: &CheckSettings) -> Result<Check, CheckError> {
-    check_attempt(posterior, settings, 0, &mut |_, _| true)
+    check_onwards(posterior, settings, None, &mut |_, _| true)
 }
 
-/// [`check`], by particles of its own for each attempt, while somebody looks on: told every now and then while evidences are annealed
-/// or a second opinion is found.
-pub(super) fn check_attempt<D: Device>(
+/// [`check`], from the particles of an earlier check of the same problem on, while somebody looks on: no round of the second opinion is
+/// repeated, and where all have been done and still do not say enough a larger one follows; runs of blocks count beside new ones.
+/// Particles of all models are of no use where the problem does not say where parameters may lie
+/// ([`Problem::reference`](crate::problem::Problem::reference)): they then depend on q. `watch` is told every now and then how much is
+/// done while evidences are annealed or particles tempered.
+pub fn check_onwards<D: Device>(
     posterior: &Posterior<D>,
     settings: &CheckSettings,
-    attempt: u32,
+    earlier: Option<&Particles>,
+    watch: Watch<'_>,
+) -> Result<Check, CheckError> {
+    check_after(posterior, settings, earlier, 0, watch)
+}
+
+/// [`check_onwards`], after q has learned so often what particles found: that it has density where these are then says nothing, and a
+/// population of its own tells.
+pub(super) fn check_after<D: Device>(
+    posterior: &Posterior<D>,
+    settings: &CheckSettings,
+    earlier: Option<&Particles>,
+    lessons: u32,
     watch: Watch<'_>,
 ) -> Result<Check, CheckError> {
     settings.check()?;
+    let (tempered, runs) = match earlier.map(|Particles(kept)| kept) {
+        Some(Kept::Models(tempered)) => (Some(tempered), None),
+        Some(Kept::Blocks(runs)) => (None, Some(runs)),
+        None => (None, None),
+    };
     let stratified = strata::draw(posterior, settings.draws)?;
     let elbo = bound(&stratified);
     let Stratified { draws, mut log_weights, ends, words, undefined } = stratified;
@@ -190,29 +221,25 @@ pub(super) fn check_attempt<D: Device>(
     let correction = grouped.correct(posterior, &draws, &strata, &tails, settings.leading)?;
     let threshold = stats::threshold(draws.len());
     let q_weights = q_weights(&words, &ends);
-    let verdict = Verdict::of_weights(khat, threshold, &correction);
+    let (q_parts, parts) = (parts(posterior, &draws, &q_weights), apart(posterior, &draws, &q_weights, &log_weights));
+    let weighed = Weighed { khat, threshold, log_evidence, correction: &correction, parts };
+    let (verdict, is_even) = (Verdict::of_weights(&weighed), weighed.is_even());
     let found = Found { khat, threshold, log_evidence, correction, verdict, check: None, is_seconded: false };
-    let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, watch)?;
+    let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, runs, watch)?;
     let is_seconded = blocks.as_ref().is_some_and(|found| found.is_seconded);
     let opinion = if is_seconded {
         None
     } else {
-        let known = FromQ {
-            attempt,
-            draws: &draws,
-            parts: parts(posterior, &draws, &q_weights),
-            log_evidence: log_evidence.value,
-            is_even: khat.is_some_and(|khat| khat < threshold),
-        };
+        let known = FromQ { lessons, draws: &draws, parts: q_parts, log_evidence: log_evidence.value, is_even };
         let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
-        opinion::opinion(posterior, &known, &settings.opinion, go_on)?
+        opinion::opinion(posterior, &known, &settings.opinion, tempered, go_on)?
     };
     let Found { khat, threshold, log_evidence, correction, verdict, check: blocks, .. } = blocks.unwrap_or(found);
     let (verdict, prefers_opinion) = match &opinion {
         None if is_seconded => (verdict.unless(posterior.warnings()), false),
         None => (verdict.unless(posterior.warnings()).without_opinion(), false),
         Some(opinion) => {
-            let weighed = Weighed { khat, threshold, log_evidence, correction: &correction };
+            let weighed = Weighed { khat, threshold, log_evidence, correction: &correction, parts };
             Verdict::of_opinion(&weighed, opinion, posterior.warnings())
         }
     };
@@ -222,7 +249,7 @@ pub(super) fn check_attempt<D: Device>(
         effective_draws: stats::effective_draws(&log_weights),
         log_evidence,
         elbo,
-        verdict,
+        verdict: verdict.with_impossible(impossible(&draws, &q_weights)),
         correction,
         blocks,
         opinion,
@@ -249,6 +276,23 @@ fn parts<D: Device>(posterior: &Posterior<D>, draws: &Draws, weights: &[f64]) ->
         positive.for_each(|(part, _)| *part += weight);
     }
     parts
+}
+
+/// The largest difference between the probability of a part under q and by weights, with the error of the latter.
+fn apart<D: Device>(posterior: &Posterior<D>, draws: &Draws, q_weights: &[f64], log_weights: &[f64]) -> Estimate {
+    let (log_total, effective) = (stats::log_sum_exp(log_weights), stats::effective_draws(log_weights));
+    let weights: Vec<f64> = log_weights.iter().map(|log_weight| (log_weight - log_total).exp()).collect();
+    let off =
+        parts(posterior, draws, q_weights).into_iter().zip(parts(posterior, draws, &weights)).map(|(q, found)| {
+            Estimate { value: (q - found).abs(), se: stats::share_error(found.clamp(0.0, 1.0), effective) }
+        });
+    off.fold(Estimate { value: 0.0, se: 0.0 }, |most, one| if one.value > most.value { one } else { most })
+}
+
+/// The share of q that lies where the density is undefined, or 0.
+fn impossible(draws: &Draws, q_weights: &[f64]) -> f64 {
+    let is_impossible = |row: &usize| !draws.log_ratio(*row).is_finite();
+    (0..draws.len()).filter(is_impossible).map(|row| q_weights[row]).sum()
 }
 
 /// What weights say, be they of models or of blocks.
@@ -384,7 +428,7 @@ impl Groups {
             label: space.label(model),
             q: self.q[group],
             corrected: shares[group],
-            log_evidence: None,
+            evidence: None,
             khat: None,
             draws: counts[group],
         });
@@ -395,12 +439,15 @@ impl Groups {
             // Evidence and k̂ of one model need draws of that model only: those of its largest stratum.
             let largest = self.own[group].iter().copied().max_by_key(|&stratum| strata[stratum].log_weights.len());
             if let Some(stratum) = largest {
-                model.khat = tails[stratum].khat;
+                model.khat = khat_of(strata[stratum].log_weights, tails[stratum].khat);
                 let log_prior = posterior.problem().log_prior(draws.word(self.starts[stratum]));
                 // A stratum whose draws all have weight 0 says nothing.
-                model.log_evidence = stats::log_total(&strata[stratum..=stratum])
-                    .ok()
-                    .map(|total| Estimate { value: total.value - log_prior, se: total.se });
+                model.evidence = stats::log_total(&strata[stratum..=stratum]).ok().map(|total| Evidence {
+                    log_evidence: total.value - log_prior,
+                    se: total.se,
+                    method: EvidenceMethod::Importance,
+                    calls: strata[stratum].log_weights.len(),
+                });
             }
         }
         Ok(correction)

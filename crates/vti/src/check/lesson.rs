@@ -1,13 +1,15 @@
 //! What a second opinion found is learned, and checked again.
 
-use super::importance::{Check, CheckSettings, check_attempt};
+use std::ops::ControlFlow;
+
+use super::importance::{Check, CheckSettings, check_after};
 use super::opinion::Opinion;
+use super::particles::Particles;
 use super::verdict::VerdictKind;
 use super::{CheckError, verdict};
 use crate::device::Device;
 use crate::posterior::Posterior;
 use crate::train::{StepReport, learn};
-use std::ops::ControlFlow;
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,18 +30,16 @@ pub enum Stage {
     },
 }
 
-/// Checks q; where a second opinion found what q lacks, q learns it ([`learn`]) and is checked again, by particles of their own.
-/// A lesson that made the verdict worse is forgotten. Also returns how often q was taught. `watch` is told what is being done, and
-/// says whether to go on.
+/// Checks q, from earlier particles on ([`check_onwards`](super::check_onwards)); where a second opinion found what q lacks, q learns
+/// it ([`learn`]) and is checked again. A lesson that made the verdict worse is forgotten. Also returns how often q was taught. `watch`
+/// is told what is being done, and says whether to go on.
 pub fn check_and_learn<D: Device>(
     mut posterior: Posterior<D>,
     settings: &CheckSettings,
+    earlier: Option<&Particles>,
     watch: &mut dyn FnMut(Stage) -> bool,
 ) -> Result<(Posterior<D>, Check, usize), CheckError> {
-    let looking = |posterior: &Posterior<D>, attempt, watch: &mut dyn FnMut(Stage) -> bool| {
-        check_attempt(posterior, settings, attempt, &mut |done, all| watch(Stage::Looking { done, all }))
-    };
-    let mut check = looking(&posterior, 0, watch)?;
+    let mut check = look(&posterior, settings, earlier, 0, watch)?;
     let mut lessons = 0;
     let all = settings.lesson.steps;
     while let Some(opinion) = check.opinion.as_ref().filter(|_| lessons < settings.lesson.rounds) {
@@ -51,10 +51,9 @@ pub fn check_and_learn<D: Device>(
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };
-        posterior = learn(posterior, &opinion.lesson(), &settings.lesson, &mut observer)
-            .map_err(|error| failed(&error))?;
-        let again = looking(&posterior, lessons as u32 + 1, watch);
-        match again {
+        let learned = learn(posterior, &opinion.lesson(), &settings.lesson, &mut observer);
+        posterior = learned.map_err(|error| failed(&error))?;
+        match look(&posterior, settings, check.particles().as_ref(), lessons as u32 + 1, watch) {
             Ok(again) if rank(&again) <= rank(&check) => check = again,
             _ => {
                 posterior = posterior.restored(before).map_err(|error| failed(&error))?;
@@ -64,6 +63,17 @@ pub fn check_and_learn<D: Device>(
         lessons += 1;
     }
     Ok((posterior, check, lessons))
+}
+
+/// One check.
+fn look<D: Device>(
+    posterior: &Posterior<D>,
+    settings: &CheckSettings,
+    earlier: Option<&Particles>,
+    lessons: u32,
+    watch: &mut dyn FnMut(Stage) -> bool,
+) -> Result<Check, CheckError> {
+    check_after(posterior, settings, earlier, lessons, &mut |done, all| watch(Stage::Looking { done, all }))
 }
 
 fn failed(error: &dyn std::error::Error) -> CheckError {

@@ -6,6 +6,7 @@
 //! evidence found from the prior ([`evidence`](crate::evidence)).
 
 mod annealing;
+mod beyond;
 mod blocks;
 mod chain;
 mod correction;
@@ -15,6 +16,7 @@ mod importance;
 mod lesson;
 mod line;
 mod opinion;
+mod particles;
 mod refine;
 mod strata;
 mod verdict;
@@ -22,8 +24,9 @@ mod verdict;
 pub use blocks::{BlockCheck, BlockCorrection};
 pub use correction::{Correction, ModelCorrection};
 pub use error::CheckError;
-pub use importance::{Check, CheckSettings, check};
+pub use importance::{Check, CheckSettings, Watch, check, check_onwards};
 pub use lesson::{Stage, check_and_learn};
 pub use opinion::{Depth, Opinion, OpinionSettings};
+pub use particles::Particles;
 pub use refine::{LocalMove, RefineSettings, Refined, refine};
 pub use verdict::{Verdict, VerdictKind};

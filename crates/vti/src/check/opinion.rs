@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::CheckError;
 use super::correction::{Correction, ModelCorrection};
+use super::particles::{How, Tempered};
 use crate::device::Device;
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Point, Posterior};
 use crate::problem::{Constraints, Problem};
-use crate::smc::{GoOn, Sampled, Sampler, SmcSettings};
+use crate::smc::{GoOn, MAX_NUMBERS, Sampled, Sampler, SmcSettings};
 use crate::space::Model;
 use crate::stats::Estimate;
 use crate::train::Lesson;
@@ -86,6 +87,20 @@ impl OpinionSettings {
         };
         std::iter::successors(Some(first), twice).take(count).collect()
     }
+
+    /// The sampler of each round that is still to come, with its number: those that are larger than what was done, and at least one
+    /// that is twice as large.
+    fn rounds_after(&self, done: Option<&How>) -> Vec<(usize, SmcSettings)> {
+        let rounds = self.rounds();
+        let Some(How { round, smc, .. }) = done.filter(|_| !rounds.is_empty()) else {
+            return rounds.into_iter().enumerate().collect();
+        };
+        let mut left: Vec<SmcSettings> = rounds.into_iter().filter(|wanted| wanted.particles > smc.particles).collect();
+        if left.is_empty() {
+            left.push(SmcSettings { particles: 2 * smc.particles, sweeps: 2 * smc.sweeps, ..smc.clone() });
+        }
+        left.into_iter().enumerate().map(|(place, smc)| (round + 1 + place, smc)).collect()
+    }
 }
 
 /// What a sampler found that knows nothing of q.
@@ -115,8 +130,9 @@ pub struct Opinion {
     /// Their log weights.
     #[serde(skip)]
     pub log_weights: Vec<f64>,
+    /// What it rests on.
     #[serde(skip)]
-    sampled: Sampled,
+    pub(super) tempered: Tempered,
 }
 
 /// Runs that count for much less than their number disagree too much.
@@ -138,12 +154,26 @@ const MIN_PROBABILITY: f64 = 0.02;
 impl Opinion {
     /// The posterior mean of a function of the draws, by their places.
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Estimate {
-        self.sampled.mean(f)
+        self.tempered.sampled.mean(f)
+    }
+
+    /// Whether no more need be known: of a q that has lost nothing, or by itself.
+    fn is_enough(&self, known: &FromQ<'_>, error: f64) -> bool {
+        known.is_even && self.is_covered() || self.is_reliable() && self.largest_error() <= error
     }
 
     /// What q may learn from it.
     pub(super) fn lesson(&self) -> Lesson<'_> {
-        Lesson { words: &self.sampled.words, draws: &self.draws, log_weights: &self.log_weights }
+        let Sampled { models, points, .. } = &self.tempered.sampled;
+        // Counts of models are the better, but a space may have several words for each.
+        let known: HashMap<&[u16], f64> = models.iter().map(|found| (&*found.model, found.probability.value)).collect();
+        let draws = points.words.chunks_exact(self.draws.width.max(1));
+        let words = if draws.clone().all(|word| known.contains_key(word)) {
+            models.iter().map(|found| (found.model.clone(), found.probability.value)).collect()
+        } else {
+            draws.zip(&self.log_weights).map(|(word, log_weight)| (word.into(), log_weight.exp())).collect()
+        };
+        Lesson { words, draws: &self.draws, log_weights: &self.log_weights }
     }
 
     /// Whether q has density wherever particles are.
@@ -156,7 +186,8 @@ impl Opinion {
         self.is_repeated && self.is_precise()
     }
 
-    fn is_precise(&self) -> bool {
+    /// Whether runs agree well enough with each other.
+    pub(super) fn is_precise(&self) -> bool {
         self.effective_runs >= MIN_EFFECTIVE_SHARE * self.runs as f64
             && self.log_evidence.se <= MAX_LOG_ERROR
             && self.largest_error() <= MAX_ERROR
@@ -191,18 +222,17 @@ impl Opinion {
     }
 }
 
-/// Numbers that the parameters of all particles may take up, and the fewest particles whatever that comes to.
-const MAX_NUMBERS: usize = 1 << 23;
+/// The fewest particles, however many numbers they take up.
 const MIN_PARTICLES: usize = 32;
 
 /// What is known from q's own draws, which an opinion is compared with.
 pub(super) struct FromQ<'a> {
-    /// How often q was checked before.
-    pub(super) attempt: u32,
+    /// How often it has learned from particles.
+    pub(super) lessons: u32,
     pub(super) draws: &'a Draws,
     /// Probabilities of parts under q.
     pub(super) parts: Vec<f64>,
-    /// The evidence by weights, and whether these are even enough to be used.
+    /// The evidence by weights, and whether these are even enough to be used, those of every model that matters too.
     pub(super) log_evidence: f64,
     pub(super) is_even: bool,
 }
@@ -212,30 +242,69 @@ pub(super) fn opinion<D: Device>(
     posterior: &Posterior<D>,
     known: &FromQ<'_>,
     settings: &OpinionSettings,
+    earlier: Option<&Tempered>,
     go_on: GoOn<'_>,
 ) -> Result<Option<Opinion>, CheckError> {
+    if settings.depth == Depth::None {
+        return Ok(None);
+    }
     let problem = &**posterior.problem();
-    let reference = problem.reference().unwrap_or_else(|| around(problem, known.draws));
-    let mut found = None::<Opinion>;
-    for (round, mut smc) in settings.rounds().into_iter().enumerate() {
-        smc.particles = smc.particles.min(MAX_NUMBERS / (smc.runs * reference.len()).max(1)).max(MIN_PARTICLES);
-        let seed = posterior.seed().wrapping_add(u64::from(known.attempt) << 32).wrapping_add(round as u64);
-        let mut sampler = Sampler::new(problem, &reference, &smc, seed)?;
-        if !sampler.run(smc.runs, posterior.workers(), go_on)? {
+    let own = problem.reference();
+    let earlier = earlier.filter(|_| own.is_some() || known.lessons > 0);
+    let reference = own.unwrap_or_else(|| around(problem, known.draws));
+    if let Some(learned) = earlier.filter(|_| known.lessons > 0) {
+        return Ok(Some(of_learned(posterior, learned, known, (&reference, settings), go_on)?));
+    }
+    let mut found = earlier.map(|earlier| conclude(posterior, earlier.clone(), known)).transpose()?;
+    for (round, smc) in settings.rounds_after(earlier.map(|earlier| &earlier.how)) {
+        if found.as_ref().is_some_and(|found| found.is_enough(known, settings.error)) {
             break;
         }
-        let Some(sampled) = sampler.found() else { continue };
-        let mut opinion = conclude(posterior, sampled, known)?;
+        let how = How { round, smc: smc.clone(), is_repeated: false };
+        let seed = posterior.seed().wrapping_add(round as u64);
+        let Some(sampled) = sample(posterior, &reference, smc, seed, go_on)? else { continue };
+        let mut opinion = conclude(posterior, Tempered { how, sampled }, known)?;
         opinion.is_repeated = found.as_ref().is_some_and(|before| before.agrees(&opinion));
-        let is_precise = opinion.is_precise() && opinion.largest_error() <= settings.error;
-        // Of a q that has lost nothing no more need be known.
-        let is_enough = known.is_even && opinion.is_covered() || is_precise && opinion.is_repeated;
+        opinion.tempered.how.is_repeated = opinion.is_repeated;
         found = Some(opinion);
-        if is_enough {
-            break;
-        }
     }
     Ok(found)
+}
+
+/// A run of the sampler; none where it was ended early or all particles were lost.
+fn sample<D: Device>(
+    posterior: &Posterior<D>,
+    reference: &[(f64, f64)],
+    mut smc: SmcSettings,
+    seed: u64,
+    go_on: GoOn<'_>,
+) -> Result<Option<Sampled>, CheckError> {
+    smc.particles = smc.particles.min(MAX_NUMBERS / (smc.runs * reference.len()).max(1)).max(MIN_PARTICLES);
+    let mut sampler = Sampler::new(&**posterior.problem(), reference, &smc, seed)?;
+    let is_done = sampler.run(smc.runs, posterior.workers(), go_on)?;
+    Ok(sampler.found().filter(|_| is_done))
+}
+
+/// What particles found that q has learned from, and whether it has density wherever others are found, of the size of the first round.
+fn of_learned<D: Device>(
+    posterior: &Posterior<D>,
+    learned: &Tempered,
+    known: &FromQ<'_>,
+    (reference, settings): (&[(f64, f64)], &OpinionSettings),
+    go_on: GoOn<'_>,
+) -> Result<Opinion, CheckError> {
+    let mut opinion = conclude(posterior, learned.clone(), known)?;
+    let seed = posterior.seed().wrapping_add(u64::from(known.lessons) << 32);
+    let first = settings.rounds().into_iter().next();
+    let others = first.map(|smc| sample(posterior, reference, smc, seed, go_on)).transpose()?.flatten();
+    opinion.uncovered = match others {
+        None => 1.0,
+        Some(others) => {
+            let (draws, log_weights) = draws_of(posterior, &others)?;
+            uncovered(&draws, &log_weights, known.log_evidence).max(opinion.uncovered)
+        }
+    };
+    Ok(opinion)
 }
 
 /// A reference so much wider than q's draws reaches modes that q has lost, unless they are very far away.
@@ -276,9 +345,10 @@ fn free(constraints: Option<&Constraints>, active: &[u32], natural: &[f64]) -> V
 }
 
 /// What was found, beside what q says of it.
-fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ<'_>) -> Result<Opinion, CheckError> {
+fn conclude<D: Device>(posterior: &Posterior<D>, tempered: Tempered, known: &FromQ<'_>) -> Result<Opinion, CheckError> {
+    let sampled = &tempered.sampled;
     let space = posterior.family().space();
-    let q = q_of_models(posterior, &sampled)?;
+    let q = q_of_models(posterior, sampled)?;
     let models: Vec<ModelCorrection> = sampled
         .models
         .iter()
@@ -287,13 +357,13 @@ fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ
             q: q.get(&found.model).copied().unwrap_or(0.0),
             model: found.model.clone(),
             corrected: found.probability,
-            log_evidence: None,
+            evidence: None,
             khat: None,
             draws: 0,
         })
         .collect();
     let missing = missing(&models);
-    let (draws, log_weights) = draws_of(posterior, &sampled)?;
+    let (draws, log_weights) = draws_of(posterior, sampled)?;
     Ok(Opinion {
         correction: Correction::known(models),
         parts_q: known.parts.clone(),
@@ -303,10 +373,10 @@ fn conclude<D: Device>(posterior: &Posterior<D>, sampled: Sampled, known: &FromQ
         effective_runs: sampled.effective_runs(),
         missing,
         uncovered: uncovered(&draws, &log_weights, known.log_evidence),
-        is_repeated: false,
+        is_repeated: tempered.how.is_repeated,
         draws,
         log_weights,
-        sampled,
+        tempered,
     })
 }
 

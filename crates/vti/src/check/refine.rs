@@ -230,7 +230,7 @@ impl Visits {
                     value,
                     se: errors.get(&model).copied().unwrap_or_else(|| share_error(value, effective)),
                 },
-                log_evidence: None,
+                evidence: None,
                 khat: None,
                 draws: self.counts[model],
             }

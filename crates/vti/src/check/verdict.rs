@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Correction;
+use super::blocks::MIN_BLOCK_DRAWS;
+use super::correction::{Correction, ModelCorrection};
 use super::opinion::Opinion;
-use crate::stats::Estimate;
+use crate::stats::{self, Estimate};
 
 /// What to do with the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,12 +35,49 @@ pub(super) const NEGLIGIBLE_DISTANCE: f64 = 0.02;
 /// Log evidences that differ by no more than this are the same for all practical purposes.
 const NEGLIGIBLE_LOG: f64 = 0.05;
 
-/// What weights say, beside an opinion that knows nothing of q.
+/// What weights say.
 pub(super) struct Weighed<'a> {
     pub(super) khat: Option<f64>,
     pub(super) threshold: f64,
     pub(super) log_evidence: Estimate,
     pub(super) correction: &'a Correction,
+    /// The largest difference between the probability of a part (of a term, of an edge) under q and the corrected one, and the error
+    /// of the latter.
+    pub(super) parts: Estimate,
+}
+
+/// The smallest probability of a model whose own weights have to be even.
+const MIN_PROBABILITY: f64 = 0.05;
+
+impl Weighed<'_> {
+    /// A model that matters and whose own weights cannot be relied on.
+    pub(super) fn uneven(&self) -> Option<&ModelCorrection> {
+        let is_uneven = |model: &&ModelCorrection| {
+            model.corrected.value >= MIN_PROBABILITY
+                && model.khat.is_none_or(|khat| khat >= stats::threshold(model.draws.max(MIN_BLOCK_DRAWS)))
+        };
+        self.correction.models.iter().find(is_uneven)
+    }
+
+    /// Whether weights can be used: all of them together, and those of every model that matters.
+    pub(super) fn is_even(&self) -> bool {
+        self.khat.is_some_and(|khat| khat < self.threshold) && self.uneven().is_none()
+    }
+
+    /// In words.
+    fn shown(&self) -> String {
+        let of_all = shown(self.khat, self.threshold);
+        match self.uneven() {
+            Some(model) if self.khat.is_some_and(|khat| khat < self.threshold) => {
+                let own = shown(model.khat, stats::threshold(model.draws.max(MIN_BLOCK_DRAWS)));
+                format!(
+                    "{of_all}, but of the model {} alone, of probability {:.2}, {own}",
+                    model.label, model.corrected.value
+                )
+            }
+            _ => of_all,
+        }
+    }
 }
 
 /// How evidences of blocks were found.
@@ -63,25 +101,45 @@ pub(super) struct Basis {
     pub(super) left_out: usize,
     /// How far the edges of q are from the corrected ones.
     pub(super) apart: f64,
+    /// What is known about keys that training has never tried; none where it has tried all.
+    pub(super) beyond: Option<Beyond>,
+}
+
+/// Keys that training has never tried.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beyond {
+    /// The largest share of a block that they have together, in the corrected answer.
+    pub(super) held: f64,
+    /// Whether a further search would hardly find more.
+    pub(super) is_settled: bool,
+}
+
+impl Beyond {
+    fn says(self) -> String {
+        let held = self.held;
+        format!(
+            "; sets of parents that training never tried have {held:.3} of a node at most, as far as those next to sets that matter say"
+        )
+    }
 }
 
 impl Verdict {
     /// By weights: k̂ against its threshold, then the distance between q and its correction.
-    pub(super) fn of_weights(khat: Option<f64>, threshold: f64, correction: &Correction) -> Self {
-        let shown = shown(khat, threshold);
-        if khat.is_none_or(|khat| khat >= threshold) {
+    pub(super) fn of_weights(weighed: &Weighed<'_>) -> Self {
+        let shown = weighed.shown();
+        if !weighed.is_even() {
             let text = format!(
                 "do not trust: {shown}, so importance weights cannot correct q; train longer, \
                  use a richer flow, or refine with chains"
             );
             return Self { kind: VerdictKind::DoNotTrust, text };
         }
-        Self::of_distance(&shown, correction)
+        Self::of_distance(&shown, weighed.correction, weighed.parts)
     }
 
     /// By the evidences of blocks: what counts is how far edges move when these move by as much as they may be off.
     pub(super) fn of_blocks(khat: Option<f64>, threshold: f64, basis: &Basis, correction: &Correction) -> Self {
-        let &Basis { moved, method, left_out, apart } = basis;
+        let &Basis { moved, method, left_out, apart, beyond } = basis;
         let is_even = khat.is_some_and(|khat| khat < threshold);
         let shown = shown(khat, threshold);
         let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
@@ -101,8 +159,18 @@ impl Verdict {
             );
             return Self { kind: VerdictKind::DoNotTrust, text };
         }
+        if let Some(Beyond { held, is_settled: false }) = beyond {
+            let text = format!(
+                "do not trust: sets of parents that training never tried have {held:.2} of a node or more, and the further one looks the \
+                 more there are; raise models.beam or models.most_sets, or limit the number of parents ({shown})"
+            );
+            return Self { kind: VerdictKind::DoNotTrust, text };
+        }
         let found = match method {
-            BlockMethod::Weights if is_even => return Self::of_distance(&shown, correction).without_opinion(),
+            BlockMethod::Weights if is_even => {
+                let parts = Estimate { value: apart, se: moved };
+                return Self::of_distance(&shown, correction, parts).without_opinion();
+            }
             BlockMethod::Weights => {
                 let text = format!(
                     "do not trust: {shown}; {moves} {moved:.3} at most, but evidences are those of what q draws, so what q has lost \
@@ -115,13 +183,15 @@ impl Verdict {
             }
             BlockMethod::Exact => "evidences of nodes are exact".into(),
         };
-        if is_even && apart <= NEGLIGIBLE_DISTANCE + 2.0 * moved {
-            let text = format!("trust: {found}; edges of q differ by {apart:.3} at most ({shown})");
+        let lacks = beyond.map_or(String::new(), Beyond::says);
+        let held = beyond.map_or(0.0, |beyond| beyond.held);
+        if is_even && held <= NEGLIGIBLE_DISTANCE && apart <= NEGLIGIBLE_DISTANCE + 2.0 * moved {
+            let text = format!("trust: {found}; edges of q differ by {apart:.3} at most ({shown}){lacks}");
             return Self { kind: VerdictKind::Trust, text };
         }
         let parameters = if is_even { "" } else { ", but do not rely on parameters, which are those of q" };
         let text = format!(
-            "corrected: {found}; edges of q differ by up to {apart:.3}: use the corrected edges and graphs{parameters} ({shown})"
+            "corrected: {found}; edges of q differ by up to {apart:.3}: use the corrected edges and graphs{parameters} ({shown}){lacks}"
         );
         Self { kind: VerdictKind::Corrected, text }
     }
@@ -131,26 +201,32 @@ impl Verdict {
     pub(super) fn of_opinion(weighed: &Weighed<'_>, opinion: &Opinion, warnings: &[String]) -> (Self, bool) {
         let says = "particles that know nothing of q";
         let (apart, error) = (opinion.distance(), opinion.largest_error());
-        let is_even = weighed.khat.is_some_and(|khat| khat < weighed.threshold);
-        let shown = shown(weighed.khat, weighed.threshold);
+        let (is_even, shown) = (weighed.is_even(), weighed.shown());
         if is_even && opinion.is_covered() && warnings.is_empty() {
             let found = format!("{says} were found only where q has density too");
-            return (Self::of_distance(&format!("{shown}, {found}"), weighed.correction), false);
+            return (Self::of_distance(&format!("{shown}, {found}"), weighed.correction, weighed.parts), false);
         }
         let more = weighed.log_evidence.value - opinion.log_evidence.value;
         let errors = f64::hypot(weighed.log_evidence.se, opinion.log_evidence.se);
         let has_missed = is_even && more > NEGLIGIBLE_LOG + 4.0 * errors;
         if !opinion.is_reliable() || has_missed {
-            let why = match has_missed {
-                true => format!("find an evidence that is smaller by {more:.2} (in logarithms) than weights of q do"),
-                false => format!(
+            let first = match warnings.first() {
+                _ if !opinion.is_covered() => format!("{says} find something that q lacks, but"),
+                Some(warning) if is_even => format!("{warning}, and {says}"),
+                _ => format!("{shown}, and {says}"),
+            };
+            let why = if has_missed {
+                format!("find an evidence that is smaller by {more:.2} (in logarithms) than weights of q do")
+            } else if opinion.is_precise() {
+                "were not found again by a larger population".into()
+            } else {
+                format!(
                     "do not agree among themselves (probabilities are off by ± {error:.3}, the log evidence by ± {:.2}, or more)",
                     opinion.log_evidence.se
-                ),
+                )
             };
             let text = format!(
-                "do not trust: {says} find something that q lacks, but {why}; raise check.opinion.repeats, or particles and sweeps of \
-                 check.opinion.smc"
+                "do not trust: {first} {why}; raise check.opinion.repeats, or particles and sweeps of check.opinion.smc"
             );
             return (Self { kind: VerdictKind::DoNotTrust, text }, !has_missed);
         }
@@ -168,17 +244,39 @@ impl Verdict {
         (Self { kind: VerdictKind::Corrected, text }, true)
     }
 
+    /// With a word about chains that are not the answer, because they start from q.
+    pub(crate) fn with_chains(&self, off: f64) -> Self {
+        let text = format!("{}; chains that start from q find probabilities that differ by up to {off:.3}", self.text);
+        Self { kind: self.kind, text }
+    }
+
     /// What only q says is not to be trusted.
-    pub(super) fn without_opinion(self) -> Self {
+    pub(crate) fn without_opinion(self) -> Self {
         if self.kind == VerdictKind::DoNotTrust {
             return self;
         }
         let text = format!(
-            "do not trust: nothing beyond what q itself draws was looked at to the end, so what q has lost would go unseen; by its own \
-             weights: {}",
+            "do not trust: nothing beyond what q itself draws was looked at to the end, so what q has lost would go unseen; as far as \
+             that goes: {}",
             self.text
         );
         Self { kind: VerdictKind::DoNotTrust, text }
+    }
+
+    /// A q of which so much lies where the density is undefined, or 0, is no posterior, however well weights correct it.
+    pub(super) fn with_impossible(self, share: f64) -> Self {
+        if share <= NEGLIGIBLE_DISTANCE {
+            return self;
+        }
+        let lies = format!("{:.0} % of q lies where the density is 0 or undefined", 100.0 * share);
+        match self.kind {
+            VerdictKind::Trust => {
+                let rest = self.text.strip_prefix("trust: ").unwrap_or(&self.text);
+                let text = format!("corrected: {lies}: use corrected numbers and draws with their weights; {rest}");
+                Self { kind: VerdictKind::Corrected, text }
+            }
+            kind => Self { kind, text: format!("{}; {lies}", self.text) },
+        }
     }
 
     /// Whatever was found, a run that was not happy with itself is not to be trusted.
@@ -199,18 +297,26 @@ impl Verdict {
             );
             return Self { kind: VerdictKind::DoNotTrust, text };
         }
-        Self::of_distance(&shown, correction)
+        // What chains have counted of parts is that of their models.
+        Self::of_distance(&shown, correction, Estimate { value: 0.0, se: 0.0 })
     }
 
-    fn of_distance(shown: &str, correction: &Correction) -> Self {
+    /// By how far q is from its correction: in probabilities of models, and of their parts, which say more where there are many models.
+    fn of_distance(shown: &str, correction: &Correction, parts: Estimate) -> Self {
         let distance = correction.total_variation;
         // Standard errors alone make some distance; large ones excuse nothing.
-        if distance <= NEGLIGIBLE_DISTANCE + (2.0 * correction.total_variation_se).min(NEGLIGIBLE_DISTANCE) {
+        let is_near = |distance: f64, se: f64| distance <= NEGLIGIBLE_DISTANCE + (2.0 * se).min(NEGLIGIBLE_DISTANCE);
+        if is_near(distance, correction.total_variation_se) && is_near(parts.value, parts.se) {
             let text = format!("trust: {shown}, and correcting q moves the model probabilities by {distance:.3} only");
             Self { kind: VerdictKind::Trust, text }
         } else {
+            let of_parts = if parts.value > distance {
+                format!(", and that of one of their parts by {:.3}", parts.value)
+            } else {
+                String::new()
+            };
             let text = format!(
-                "corrected: {shown}, but correcting q moves the model probabilities by {distance:.3}; use the corrected ones"
+                "corrected: {shown}, but correcting q moves the model probabilities by {distance:.3}{of_parts}; use the corrected ones"
             );
             Self { kind: VerdictKind::Corrected, text }
         }
@@ -237,12 +343,59 @@ mod tests {
         Verdict::of_blocks(Some(khat), 0.7, basis, &correction)
     }
 
+    fn model(corrected: f64, khat: Option<f64>, draws: usize) -> ModelCorrection {
+        let corrected = Estimate { value: corrected, se: 0.001 };
+        let (model, label) = (vec![0u16].into(), "{x1}".into());
+        ModelCorrection { model, label, q: corrected.value, corrected, evidence: None, khat, draws }
+    }
+
+    /// What is said of weights, of two models and of parts.
+    fn weighed(khat: f64, models: [ModelCorrection; 2], parts: f64) -> Verdict {
+        let correction = Correction { models: models.into(), total_variation: 0.0, total_variation_se: 0.0 };
+        let parts = Estimate { value: parts, se: 0.001 };
+        let log_evidence = Estimate { value: 0.0, se: 0.0 };
+        Verdict::of_weights(&Weighed { khat: Some(khat), threshold: 0.7, log_evidence, correction: &correction, parts })
+    }
+
+    #[test]
+    fn weights_are_judged_model_by_model_and_part_by_part() {
+        use VerdictKind::{Corrected, DoNotTrust, Trust};
+        let fine = || model(0.9, Some(0.2), 5000);
+        for (own, parts, kind, part) in [
+            (model(0.1, Some(0.3), 500), 0.0, Trust, "k̂ = 0.40 is below 0.70, and"),
+            // A model that matters has to have even weights of its own; one that does not need not.
+            (model(0.06, Some(1.1), 500), 0.0, DoNotTrust, "of the model {x1} alone, of probability 0.06, k̂ = 1.10"),
+            (model(0.06, None, 3), 0.0, DoNotTrust, "k̂ is unknown"),
+            (model(0.04, Some(1.1), 500), 0.0, Trust, "and correcting"),
+            // Of many models none may have moved, but all of their parts.
+            (model(0.1, Some(0.3), 500), 0.2, Corrected, "that of one of their parts by 0.200"),
+        ] {
+            let found = weighed(0.4, [fine(), own], parts);
+            assert_eq!(found.kind, kind, "{}", found.text);
+            assert!(found.text.contains(part), "{part:?} in: {}", found.text);
+        }
+    }
+
+    #[test]
+    fn what_lies_where_nothing_can_be_is_not_trusted() {
+        let trust = || weighed(0.4, [model(0.9, Some(0.2), 5000), model(0.1, Some(0.3), 500)], 0.0);
+        assert_eq!(trust().with_impossible(0.01), trust());
+        let found = trust().with_impossible(0.13);
+        assert_eq!(found.kind, VerdictKind::Corrected);
+        assert!(found.text.starts_with("corrected: 13 % of q lies where the density is 0"), "{}", found.text);
+        let never = Verdict { kind: VerdictKind::DoNotTrust, text: "do not trust: k̂".into() };
+        assert_eq!(never.clone().with_impossible(0.5).kind, VerdictKind::DoNotTrust);
+        assert!(never.with_impossible(0.5).text.contains("50 % of q"));
+    }
+
     #[test]
     fn blocks_are_judged_by_how_far_edges_move() {
         use BlockMethod::{Annealed, Exact, Weights};
-        let basis = |moved, method, left_out, apart| Basis { moved, method, left_out, apart };
+        let basis = |moved, method, left_out, apart| Basis { moved, method, left_out, apart, beyond: None };
+        let beyond =
+            |held, is_settled| Basis { beyond: Some(Beyond { held, is_settled }), ..basis(0.0, Exact, 0, 0.0) };
         // What is said, and one word that is not.
-        let cases: [(f64, Basis, VerdictKind, [&str; 2], &str); 9] = [
+        let cases: [(f64, Basis, VerdictKind, [&str; 2], &str); 12] = [
             // Good weights of what q draws say nothing about what it has lost.
             (0.3, basis(0.01, Weights, 0, 0.0), VerdictKind::DoNotTrust, ["q itself draws", "0.30"], "from the prior"),
             (
@@ -270,7 +423,11 @@ mod tests {
             ),
             (0.3, basis(0.01, Annealed, 9, 0.0), VerdictKind::DoNotTrust, ["9 more sets", "anneal.most"], "train"),
             (1.2, basis(0.2, Annealed, 0, 0.0), VerdictKind::DoNotTrust, ["up to 0.20", "raise runs"], "anneal.most"),
-            (0.3, basis(0.0, Exact, 0, 0.0), VerdictKind::Trust, ["exact", "0.000"], "prior"),
+            (0.3, basis(0.0, Exact, 0, 0.0), VerdictKind::Trust, ["exact", "0.000"], "never tried"),
+            // What was never tried is always spoken of.
+            (0.3, beyond(0.004, true), VerdictKind::Trust, ["never tried", "0.004"], "raise"),
+            (0.3, beyond(0.3, true), VerdictKind::Corrected, ["never tried", "0.300"], "raise"),
+            (0.3, beyond(0.004, false), VerdictKind::DoNotTrust, ["never tried", "models.beam"], "exact"),
         ];
         for (khat, basis, kind, has, lacks) in cases {
             let Verdict { kind: found, text } = said(khat, &basis);

@@ -36,6 +36,7 @@ pub(crate) use free::{FreeChunk, FreeRows};
 pub use preconditioner::Preconditioner;
 
 use crate::space::ModelSpace;
+use crate::stats::Evidence;
 use crate::workers::Workers;
 
 /// A question: which model, and which parameters?
@@ -80,6 +81,16 @@ pub trait Problem: Send + Sync {
     /// blocks, and [`Problem::preconditioner`] is not asked.
     fn blocks(&self) -> Option<&dyn Blocks> {
         None
+    }
+
+    /// `log ∫ η(θ_m | m) dθ_m` of a model where that is known without draws: by formula, or by quadrature where parameters are few.
+    /// By default that of its blocks, where these know theirs.
+    fn evidence(&self, model: &[u16]) -> Option<Evidence> {
+        let blocks = self.blocks().filter(|blocks| blocks.has_exact_evidences())?;
+        let mut keys = vec![0; blocks.count()];
+        blocks.keys(model, &mut keys);
+        let of_blocks = keys.iter().enumerate().map(|(block, &key)| blocks.log_evidence_estimate(block, key));
+        Some(Evidence::exactly(of_blocks.sum())).filter(|evidence| evidence.log_evidence.is_finite())
     }
 
     /// Names of all natural parameters.

@@ -18,7 +18,7 @@ pub use run::search;
 pub use settings::{Ended, SearchError, SearchProgress, SearchSettings};
 pub use trace::FeatureTrace;
 
-use crate::evidence::AnnealedEvidences;
+use crate::evidence::Evidences;
 use crate::problem::DensityError;
 use crate::problem::selection::ClosedForm;
 use crate::space::{Model, ModelSpace};
@@ -39,13 +39,14 @@ impl ModelEvidences for ClosedForm<'_> {
     }
 }
 
-/// As many runs as the settings say for every model that has none yet.
-impl ModelEvidences for AnnealedEvidences<'_> {
+/// In the cheapest way for each model.
+impl ModelEvidences for Evidences<'_> {
     fn log_evidences(&mut self, words: &[u16], workers: &Workers) -> Result<Vec<Estimate>, DensityError> {
-        let models: Vec<Model> = words.chunks_exact(self.width()).map(Model::from).collect();
-        self.find(&models, workers).map_err(|error| error.error)?;
+        let width = self.problem().space().arities().len();
+        let models: Vec<Model> = words.chunks_exact(width).map(Model::from).collect();
+        let found = self.of_models(&models, workers).map_err(|error| error.error)?;
         let lost = Estimate { value: f64::NEG_INFINITY, se: 0.0 };
-        Ok(models.iter().map(|model| self.estimate(model).unwrap_or(lost)).collect())
+        Ok(found.into_iter().map(|found| found.map_or(lost, |evidence| evidence.estimate())).collect())
     }
 }
 

@@ -1,9 +1,11 @@
-//! The particles of one run, and how they move.
+//! The particles of one population, and how they move.
 
-use super::settings::SmcSettings;
-use crate::evidence::ParticleMove;
+use super::birth::{Birth, log_normal};
+use super::sampled::Run;
+use super::settings::ParticleMove;
 use crate::problem::{FreeChunk, FreeRows, Problem};
 use crate::random::Stream;
+use crate::space::ModelSpace;
 use crate::stats;
 
 /// The next β is as far as this share of the particles would still count.
@@ -16,11 +18,6 @@ const WALK_RATE: f64 = 0.3;
 /// The first step, in standard deviations of the particles, and its limits.
 const FIRST_STEP: f64 = 0.3;
 const STEP_SIZES: std::ops::RangeInclusive<f64> = 0.002..=1.5;
-
-/// New coordinates are drawn from the reference with this probability, and otherwise from a normal density like that of the
-/// particles that have them, so much wider.
-const FROM_REFERENCE: f64 = 0.1;
-const WIDER: f64 = 1.2;
 
 /// The reference counts as so many particles for where coordinates lie.
 const REFERENCE_WEIGHT: f64 = 2.0;
@@ -36,8 +33,8 @@ pub(super) struct Particle {
     log_prior: f64,
     log_start: f64,
     /// `log η(θ(u) | m) + log |det ∂θ/∂u|`, and its gradient.
-    log_density: f64,
-    gradient: Vec<f64>,
+    pub(super) log_density: f64,
+    pub(super) gradient: Vec<f64>,
     /// `log r(u)`.
     log_reference: f64,
 }
@@ -65,6 +62,24 @@ impl Clone for Particle {
 }
 
 impl Particle {
+    /// A particle whose parameters are drawn from the reference; `log p(m)` and `log p₀(m)` are given.
+    fn drawn(
+        word: Vec<u16>,
+        active: Vec<u32>,
+        (log_prior, log_start): (f64, f64),
+        reference: &[(f64, f64)],
+        stream: &mut Stream,
+    ) -> Self {
+        let mut free = vec![0.0; reference.len()];
+        for &i in &active {
+            let (mean, sd) = reference[i as usize];
+            free[i as usize] = mean + sd * stream.normal();
+        }
+        let log_reference = log_reference(reference, &active, &free);
+        let gradient = vec![0.0; reference.len()];
+        Self { word, active, free, log_prior, log_start, log_density: f64::NAN, gradient, log_reference }
+    }
+
     /// What it gains with β: `log p(m) η / (p₀(m) r)`.
     fn log_gain(&self) -> f64 {
         let gain = self.log_prior + self.log_density - self.log_start - self.log_reference;
@@ -83,55 +98,37 @@ impl Particle {
     }
 }
 
-/// What all populations share.
-pub(super) struct Common<'a> {
-    pub(super) problem: &'a dyn Problem,
-    /// Mean and standard deviation of each coordinate.
-    pub(super) reference: &'a [(f64, f64)],
-    pub(super) settings: &'a SmcSettings,
-}
-
-impl Common<'_> {
-    /// A model drawn symbol by symbol, all allowed ones alike.
-    fn draw_word(&self, word: &mut [u16], stream: &mut Stream) {
-        let space = self.problem.space();
-        let mut allowed = Vec::new();
-        for position in 0..word.len() {
-            allowed.clear();
-            allowed.resize(usize::from(space.arities()[position]), true);
-            space.allow(&word[..position], &mut allowed);
-            let choices = allowed.iter().filter(|allowed| **allowed).count().max(1);
-            let chosen = stream.below(choices as u64) as usize;
-            let symbol = allowed.iter().enumerate().filter(|(_, allowed)| **allowed).nth(chosen);
-            word[position] = symbol.map_or(0, |(symbol, _)| symbol as u16);
-        }
-    }
-
-    /// The log probability that [`Common::draw_word`] draws a word.
-    fn log_start(&self, word: &[u16]) -> f64 {
-        let space = self.problem.space();
-        if !space.is_constrained() {
-            return -space.log_count();
-        }
-        let mut allowed = Vec::new();
-        let choices = (0..word.len()).map(|position| {
-            allowed.clear();
-            allowed.resize(usize::from(space.arities()[position]), true);
-            space.allow(&word[..position], &mut allowed);
-            (allowed.iter().filter(|allowed| **allowed).count() as f64).ln()
-        });
-        -choices.sum::<f64>()
-    }
-
-    /// `log r(u)`.
-    fn log_reference(&self, active: &[u32], free: &[f64]) -> f64 {
-        active.iter().map(|&i| log_normal(free[i as usize], self.reference[i as usize])).sum()
+/// A model drawn symbol by symbol, all allowed ones alike.
+fn draw_word(space: &dyn ModelSpace, word: &mut [u16], stream: &mut Stream) {
+    let mut allowed = Vec::new();
+    for position in 0..word.len() {
+        let choices = allow(space, &word[..position], &mut allowed);
+        let chosen = stream.below(choices.max(1) as u64) as usize;
+        let symbol = allowed.iter().enumerate().filter(|(_, allowed)| **allowed).nth(chosen);
+        word[position] = symbol.map_or(0, |(symbol, _)| symbol as u16);
     }
 }
 
-/// The log density of a normal number.
-fn log_normal(x: f64, (mean, sd): (f64, f64)) -> f64 {
-    -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * std::f64::consts::TAU.ln()
+/// The log probability that [`draw_word`] draws a word.
+fn log_start(space: &dyn ModelSpace, word: &[u16]) -> f64 {
+    if !space.is_constrained() {
+        return -space.log_count();
+    }
+    let mut allowed = Vec::new();
+    -(0..word.len()).map(|position| (allow(space, &word[..position], &mut allowed) as f64).ln()).sum::<f64>()
+}
+
+/// Which symbols may follow, and how many.
+fn allow(space: &dyn ModelSpace, prefix: &[u16], allowed: &mut Vec<bool>) -> usize {
+    allowed.clear();
+    allowed.resize(usize::from(space.arities()[prefix.len()]), true);
+    space.allow(prefix, allowed);
+    allowed.iter().filter(|allowed| **allowed).count()
+}
+
+/// `log r(u)`.
+pub(super) fn log_reference(reference: &[(f64, f64)], active: &[u32], free: &[f64]) -> f64 {
+    active.iter().map(|&i| log_normal(free[i as usize], reference[i as usize])).sum()
 }
 
 /// How far a population has come.
@@ -144,12 +141,18 @@ pub(super) enum Stage {
     Lost,
 }
 
-/// The particles of one run.
-#[derive(Debug)]
-pub(super) struct Population {
-    pub(super) stream: Stream,
+/// Particles that are tempered from a reference into the posterior, independently of all others.
+pub(super) struct Population<'a> {
+    /// Mean and standard deviation of each coordinate where particles start.
+    pub(super) reference: &'a [(f64, f64)],
+    by: ParticleMove,
+    /// The problem whose models particles jump between; none where all have one model, which they never leave.
+    jumps: Option<&'a dyn Problem>,
+    /// Which of several targets, where there are several.
+    pub(super) target: usize,
+    stream: Stream,
     pub(super) particles: Vec<Particle>,
-    proposals: Vec<Particle>,
+    pub(super) proposals: Vec<Particle>,
     /// Log ratio of proposal densities, back over forth; −∞ where there is nothing to decide.
     log_ratios: Vec<f64>,
     momentum: Vec<f64>,
@@ -157,48 +160,74 @@ pub(super) struct Population {
     /// Mean and standard deviation of each coordinate over each half of the particles.
     moments: [Vec<(f64, f64)>; 2],
     step: f64,
-    pub(super) beta: f64,
+    beta: f64,
     pub(super) log_evidence: f64,
     pub(super) stage: Stage,
-    /// Whether particles may change their models.
-    pub(super) jumps: bool,
+    /// How often densities were asked for.
+    pub(super) calls: usize,
+    /// What was counted at the end.
+    pub(super) run: Run,
 }
 
-impl Population {
+impl<'a> Population<'a> {
     /// Particles drawn from where they start: all of one model, where one is given, which they then never leave.
-    pub(super) fn new(common: &Common<'_>, model: Option<&[u16]>, count: usize, mut stream: Stream) -> Self {
-        let space = common.problem.space();
+    pub(super) fn of_models(
+        problem: &'a dyn Problem,
+        reference: &'a [(f64, f64)],
+        by: ParticleMove,
+        model: Option<&[u16]>,
+        count: usize,
+        mut stream: Stream,
+    ) -> Self {
+        let space = problem.space();
         let (width, dim) = (space.arities().len(), space.max_dim());
         let mut mask = vec![false; dim];
         let particle = |_| {
             let mut word = vec![0; width];
             match model {
                 Some(model) => word.copy_from_slice(model),
-                None => common.draw_word(&mut word, &mut stream),
+                None => draw_word(space, &mut word, &mut stream),
             }
             space.mark_active(&word, &mut mask);
             let active: Vec<u32> = (0..dim as u32).filter(|&i| mask[i as usize]).collect();
-            let mut free = vec![0.0; dim];
-            for &i in &active {
-                let (mean, sd) = common.reference[i as usize];
-                free[i as usize] = mean + sd * stream.normal();
-            }
-            Particle {
-                log_prior: common.problem.log_prior(&word),
-                log_start: if model.is_some() { 0.0 } else { common.log_start(&word) },
-                log_reference: common.log_reference(&active, &free),
-                log_density: f64::NAN,
-                gradient: vec![0.0; dim],
-                word,
-                active,
-                free,
-            }
+            let log_start = if model.is_some() { 0.0 } else { log_start(space, &word) };
+            let logs = (problem.log_prior(&word), log_start);
+            Particle::drawn(word, active, logs, reference, &mut stream)
         };
         let particles: Vec<Particle> = (0..count).map(particle).collect();
+        let jumps = model.is_none().then_some(problem);
+        Self { jumps, ..Self::new(reference, by, particles, stream) }
+    }
+
+    /// The same without the prior of models: an evidence knows nothing of it.
+    pub(super) fn without_prior(mut self) -> Self {
+        self.particles.iter_mut().chain(&mut self.proposals).for_each(|particle| particle.log_prior = 0.0);
+        self
+    }
+
+    /// Particles that all have the same coordinates, and no model but the target they are meant for.
+    pub(super) fn of_target(
+        target: usize,
+        reference: &'a [(f64, f64)],
+        by: ParticleMove,
+        count: usize,
+        mut stream: Stream,
+    ) -> Self {
+        let active: Vec<u32> = (0..reference.len() as u32).collect();
+        let particle = |_| Particle::drawn(Vec::new(), active.clone(), (0.0, 0.0), reference, &mut stream);
+        let particles = (0..count).map(particle).collect();
+        Self { target, ..Self::new(reference, by, particles, stream) }
+    }
+
+    fn new(reference: &'a [(f64, f64)], by: ParticleMove, particles: Vec<Particle>, stream: Stream) -> Self {
         Self {
+            reference,
+            by,
+            jumps: None,
+            target: 0,
             proposals: particles.clone(),
             log_ratios: vec![0.0; particles.len()],
-            momentum: vec![0.0; particles.len() * dim],
+            momentum: vec![0.0; particles.len() * reference.len()],
             lengths: vec![0.0; particles.len()],
             particles,
             stream,
@@ -207,8 +236,14 @@ impl Population {
             beta: 0.0,
             log_evidence: 0.0,
             stage: Stage::Tempering,
-            jumps: model.is_none(),
+            calls: 0,
+            run: Run::default(),
         }
+    }
+
+    /// Whether particles may change their models.
+    pub(super) fn has_jumps(&self) -> bool {
+        self.jumps.is_some()
     }
 
     /// How far it has come, from 0 to 1, where so many rounds are kept.
@@ -232,6 +267,7 @@ impl Population {
 
     /// Takes what was found for the proposals, from the first of its rows on.
     pub(super) fn read(&mut self, rows: &FreeRows<'_>, first: usize) {
+        self.calls += self.proposals.len();
         let mut gradient = Vec::new();
         for (row, proposal) in self.proposals.iter_mut().enumerate() {
             gradient.resize(proposal.active.len(), 0.0);
@@ -244,6 +280,14 @@ impl Population {
     /// The first places are what was proposed first.
     pub(super) fn start(&mut self) {
         self.particles.clone_from(&self.proposals);
+    }
+
+    /// Counts the models of all particles, once more at the end.
+    pub(super) fn keep(&mut self) {
+        if let Stage::Kept(rounds) = &mut self.stage {
+            *rounds += 1;
+            self.run.count(&self.particles);
+        }
     }
 
     /// To the next β: weighs the particles, and draws as many anew.
@@ -268,22 +312,25 @@ impl Population {
 
     /// Mean and standard deviation of each coordinate over half of the particles. Each half is moved by what the other one says:
     /// a particle that had a say in its own proposal would not leave π_β as it is.
-    pub(super) fn measure(&mut self, common: &Common<'_>) {
+    pub(super) fn measure(&mut self) {
+        let reference = self.reference;
+        // Where coordinates come and go, few particles may have them.
+        let prior = if self.has_jumps() { REFERENCE_WEIGHT } else { 0.0 };
         let half = self.particles.len() / 2;
         let of = |particles: &[Particle]| {
-            let mut sums: Vec<[f64; 3]> = vec![[0.0; 3]; common.reference.len()];
+            let mut sums: Vec<[f64; 3]> = vec![[0.0; 3]; reference.len()];
             for particle in particles {
                 for &i in &particle.active {
                     let [count, sum, squares] = &mut sums[i as usize];
-                    let off = particle.free[i as usize] - common.reference[i as usize].0;
+                    let off = particle.free[i as usize] - reference[i as usize].0;
                     (*count, *sum, *squares) = (*count + 1.0, *sum + off, *squares + off * off);
                 }
             }
-            let moments = sums.iter().zip(common.reference).map(|(&[count, sum, squares], &(mean, sd))| {
-                let weight = count + REFERENCE_WEIGHT;
+            let moments = sums.iter().zip(reference).map(|(&[count, sum, squares], &(mean, sd))| {
+                let weight = count + prior;
                 let off = sum / weight;
-                let variance = (squares + REFERENCE_WEIGHT * sd * sd) / weight - off * off;
-                (mean + off, variance.max(1e-12 * sd * sd).sqrt())
+                let variance = (squares + prior * sd * sd) / weight - off * off;
+                (mean + off, variance.max(1e-8 * sd * sd).sqrt())
             });
             moments.collect::<Vec<(f64, f64)>>()
         };
@@ -291,8 +338,9 @@ impl Population {
     }
 
     /// Proposes a neighbour of every particle's model: coordinates that both have stay, new ones are drawn, others go.
-    pub(super) fn propose_jumps(&mut self, common: &Common<'_>) {
-        let space = common.problem.space();
+    pub(super) fn propose_jumps(&mut self) {
+        let (Some(problem), reference) = (self.jumps, self.reference) else { return };
+        let space = problem.space();
         let half = self.particles.len() / 2;
         let mut mask = vec![false; space.max_dim()];
         let Self { particles, proposals, log_ratios, moments, stream, .. } = self;
@@ -301,13 +349,13 @@ impl Population {
             proposal.clone_from(particle);
             *log_ratio = space.propose(&mut proposal.word, stream);
             let is_possible = proposal.word != particle.word && space.is_allowed(&proposal.word);
-            let log_prior = if is_possible { common.problem.log_prior(&proposal.word) } else { f64::NEG_INFINITY };
+            let log_prior = if is_possible { problem.log_prior(&proposal.word) } else { f64::NEG_INFINITY };
             if !log_prior.is_finite() {
                 proposal.word.clone_from(&particle.word);
                 *log_ratio = f64::NEG_INFINITY;
                 continue;
             }
-            let birth = Birth { moments: &moments[usize::from(number >= half)], reference: common.reference };
+            let birth = Birth { moments: &moments[usize::from(number >= half)], reference };
             space.mark_active(&proposal.word, &mut mask);
             // What goes would have to be drawn on the way back.
             for &i in particle.active.iter().filter(|&&i| !mask[i as usize]) {
@@ -322,8 +370,8 @@ impl Population {
             proposal.active.clear();
             proposal.active.extend((0..mask.len() as u32).filter(|&i| mask[i as usize]));
             proposal.log_prior = log_prior;
-            proposal.log_start = common.log_start(&proposal.word);
-            proposal.log_reference = common.log_reference(&proposal.active, &proposal.free);
+            proposal.log_start = log_start(space, &proposal.word);
+            proposal.log_reference = log_reference(reference, &proposal.active, &proposal.free);
         }
     }
 
@@ -352,9 +400,9 @@ impl Population {
     }
 
     /// Half a step of the momentum, where there is a gradient, and a whole one of the places.
-    pub(super) fn drift(&mut self, common: &Common<'_>) {
-        if common.settings.by == ParticleMove::Hamiltonian {
-            self.kick(common);
+    pub(super) fn drift(&mut self) {
+        if self.by == ParticleMove::Hamiltonian {
+            self.kick();
         }
         let (half, dim) = (self.particles.len() / 2, self.moments[0].len());
         for (number, proposal) in self.proposals.iter_mut().enumerate() {
@@ -374,14 +422,14 @@ impl Population {
     }
 
     /// Half a step of the momentum along the gradient of log π_β.
-    fn kick(&mut self, common: &Common<'_>) {
+    fn kick(&mut self) {
         let (half, dim, beta) = (self.particles.len() / 2, self.moments[0].len(), self.beta);
         for (number, proposal) in self.proposals.iter().enumerate() {
             let moments = &self.moments[usize::from(number >= half)];
             let momentum = &mut self.momentum[number * dim..][..dim];
             for &i in &proposal.active {
                 let i = i as usize;
-                let (mean, sd) = common.reference[i];
+                let (mean, sd) = self.reference[i];
                 let pull = beta * proposal.gradient[i] - (1.0 - beta) * (proposal.free[i] - mean) / (sd * sd);
                 momentum[i] += 0.5 * self.lengths[number] * moments[i].1 * pull;
             }
@@ -389,18 +437,18 @@ impl Population {
     }
 
     /// What follows a look at new places: the second half of the momentum's step.
-    pub(super) fn looked(&mut self, common: &Common<'_>) {
+    pub(super) fn looked(&mut self) {
         for proposal in &mut self.proposals {
-            proposal.log_reference = common.log_reference(&proposal.active, &proposal.free);
+            proposal.log_reference = log_reference(self.reference, &proposal.active, &proposal.free);
         }
-        if common.settings.by == ParticleMove::Hamiltonian {
-            self.kick(common);
+        if self.by == ParticleMove::Hamiltonian {
+            self.kick();
         }
     }
 
     /// Accepts or refuses where trajectories led, and adapts the step.
-    pub(super) fn decide_moves(&mut self, common: &Common<'_>) {
-        let (dim, by) = (self.moments[0].len(), common.settings.by);
+    pub(super) fn decide_moves(&mut self) {
+        let (dim, by) = (self.moments[0].len(), self.by);
         let mut rates = 0.0;
         for (number, (particle, proposal)) in self.particles.iter_mut().zip(&mut self.proposals).enumerate() {
             let mut gain = proposal.log_target(self.beta) - particle.log_target(self.beta);
@@ -422,28 +470,4 @@ impl Population {
 /// Half the squared momentum of active coordinates.
 fn kinetic(active: &[u32], momentum: &[f64]) -> f64 {
     0.5 * active.iter().map(|&i| momentum[i as usize].powi(2)).sum::<f64>()
-}
-
-/// Where new coordinates are drawn from.
-struct Birth<'a> {
-    moments: &'a [(f64, f64)],
-    reference: &'a [(f64, f64)],
-}
-
-impl Birth<'_> {
-    fn draw(&self, i: usize, stream: &mut Stream) -> f64 {
-        if stream.uniform() < FROM_REFERENCE {
-            let (mean, sd) = self.reference[i];
-            return mean + sd * stream.normal();
-        }
-        let (mean, sd) = self.moments[i];
-        mean + WIDER * sd * stream.normal()
-    }
-
-    fn log_density(&self, i: usize, x: f64) -> f64 {
-        let (mean, sd) = self.moments[i];
-        let near = log_normal(x, (mean, WIDER * sd)) + (1.0 - FROM_REFERENCE).ln();
-        let far = log_normal(x, self.reference[i]) + FROM_REFERENCE.ln();
-        near.max(far) + (-(near - far).abs()).exp().ln_1p()
-    }
 }

@@ -1,13 +1,13 @@
 //! What several runs found together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
-use super::population::{Common, Particle, Population, Stage};
-use crate::evidence::join;
-use crate::problem::Constraints;
+use super::population::{Particle, Population, Stage};
+use crate::problem::{Constraints, Problem};
 use crate::space::Model;
-use crate::stats::{self, Estimate};
+use crate::state::{State, StateError};
+use crate::stats::{self, Estimate, Evidence};
 
 /// What one run counted.
 #[derive(Debug, Default)]
@@ -50,23 +50,24 @@ impl Run {
         }
     }
 
-    /// From counts to shares, and keeps the last particles.
-    pub(super) fn finish(&mut self, common: &Common<'_>, population: &Population) {
-        self.log_evidence = population.log_evidence;
+    /// What a population has counted, as shares, and its last particles.
+    pub(super) fn of(problem: &dyn Problem, population: Population<'_>) -> Self {
+        let mut run = Self { log_evidence: population.log_evidence, ..population.run };
         if population.stage == Stage::Lost {
-            return;
+            return run;
         }
-        let total: f64 = self.words.values().sum();
-        self.words.values_mut().for_each(|count| *count /= total);
-        let constraints = common.problem.constraints().filter(|constraints| !constraints.is_trivial());
+        let total: f64 = run.words.values().sum();
+        run.words.values_mut().for_each(|count| *count /= total);
+        let constraints = problem.constraints().filter(|constraints| !constraints.is_trivial());
         for particle in &population.particles {
             let free: Vec<f64> = particle.active.iter().map(|&i| particle.free[i as usize]).collect();
             let (theta, log_jacobian) = natural(constraints, &particle.active, free);
-            self.last.words.extend_from_slice(&particle.word);
-            self.last.theta.push(theta);
-            self.last.log_target.push(particle.log_joint() - log_jacobian);
+            run.last.words.extend_from_slice(&particle.word);
+            run.last.theta.push(theta);
+            run.last.log_target.push(particle.log_joint() - log_jacobian);
         }
-        self.weights = vec![1.0 / population.particles.len() as f64; population.particles.len()];
+        run.weights = vec![1.0 / population.particles.len() as f64; population.particles.len()];
+        run
     }
 
     /// Runs that have a model each, as one that has all of them: models count by their evidences.
@@ -114,8 +115,6 @@ pub struct Sampled {
     pub parts: Vec<Estimate>,
     /// Models that were met, most probable first.
     pub models: Vec<SampledModel>,
-    /// Words that were met, with their probabilities: several may mean one model.
-    pub words: Vec<(Model, f64)>,
     /// Draws from the posterior, those of one run after those of another.
     pub points: Points,
     /// What each draw counts within its run.
@@ -128,9 +127,9 @@ pub struct Sampled {
 
 impl Sampled {
     /// None if all particles of all runs were lost.
-    pub(super) fn of(common: &Common<'_>, runs: &[Run]) -> Option<Self> {
+    pub(super) fn of(problem: &dyn Problem, runs: &[Run]) -> Option<Self> {
         let logs: Vec<f64> = runs.iter().map(|run| run.log_evidence).collect();
-        let log_evidence = join(&logs)?;
+        let log_evidence = Evidence::of_runs(&logs, 0)?.estimate();
         let combined = Combined::new(&logs);
         let (mut points, mut weights, mut ends) = (Points::default(), Vec::new(), Vec::with_capacity(runs.len()));
         for run in runs {
@@ -138,16 +137,8 @@ impl Sampled {
             weights.extend_from_slice(&run.weights);
             ends.push(weights.len());
         }
-        Some(Self {
-            log_evidence,
-            parts: parts(common, runs, &combined),
-            models: models(common, runs, &combined),
-            words: words(runs, &combined),
-            points,
-            weights,
-            ends,
-            combined,
-        })
+        let (parts, models) = (parts(problem, runs, &combined), models(problem, runs, &combined));
+        Some(Self { log_evidence, parts, models, points, weights, ends, combined })
     }
 
     /// How many runs there were.
@@ -172,15 +163,70 @@ impl Sampled {
         self.combined.mean(&self.runs_of_draws().map(mean).collect::<Vec<f64>>())
     }
 
+    /// Everything, as arrays.
+    pub(crate) fn state(&self) -> State {
+        let numbers = |words: &mut dyn Iterator<Item = u16>| words.map(f64::from).collect::<Vec<f64>>();
+        let counts = |counts: &mut dyn Iterator<Item = usize>| counts.map(|count| count as f64).collect::<Vec<f64>>();
+        let Self { log_evidence, parts, models, points, weights, ends, combined } = self;
+        let mut state = State::default();
+        put_estimates(&mut state, "log_evidence", &mut std::iter::once(*log_evidence));
+        put_estimates(&mut state, "parts", &mut parts.iter().copied());
+        state.put("models", &numbers(&mut models.iter().flat_map(|model| model.model.iter().copied())));
+        put_estimates(&mut state, "probabilities", &mut models.iter().map(|model| model.probability));
+        state.put("words", &numbers(&mut points.words.iter().copied()));
+        state.put("dims", &counts(&mut points.theta.iter().map(Vec::len)));
+        state.put("theta", &points.theta.concat());
+        state.put("log_target", &points.log_target);
+        state.put("weights", weights);
+        state.put("ends", &counts(&mut ends.iter().copied()));
+        state.put("runs", &combined.weights);
+        state
+    }
+
+    /// From what [`Sampled::state`] gave, where words have so many symbols.
+    pub(crate) fn restore(state: &mut State, width: usize) -> Result<Self, StateError> {
+        let symbols = |numbers: Vec<f64>| numbers.into_iter().map(|number| number as u16).collect::<Vec<u16>>();
+        let log_evidence = take_estimates(state, "log_evidence", Some(1))?[0];
+        let parts = take_estimates(state, "parts", None)?;
+        let probabilities = take_estimates(state, "probabilities", None)?;
+        let words = symbols(state.take::<f64>("models", probabilities.len() * width)?);
+        let models = words.chunks_exact(width.max(1)).zip(&probabilities);
+        let models = models.map(|(word, &probability)| SampledModel { model: word.into(), probability }).collect();
+        let weights = state.take_any::<f64>("weights")?;
+        let dims: Vec<usize> = state.take::<f64>("dims", weights.len())?.into_iter().map(|dim| dim as usize).collect();
+        let theta = state.take::<f64>("theta", dims.iter().sum())?;
+        let mut rest = &theta[..];
+        let theta = dims.iter().map(|&dim| rest.split_off(..dim).unwrap_or_default().to_vec()).collect();
+        let log_target = state.take("log_target", weights.len())?;
+        let words = symbols(state.take::<f64>("words", weights.len() * width)?);
+        let combined = Combined { weights: state.take_any("runs")? };
+        let ends = state.take::<f64>("ends", combined.weights.len())?.into_iter().map(|end| end as usize).collect();
+        let points = Points { words, theta, log_target };
+        Ok(Self { log_evidence, parts, models, points, weights, ends, combined })
+    }
+
     fn runs_of_draws(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }
 }
 
+fn put_estimates(state: &mut State, name: &str, estimates: &mut dyn Iterator<Item = Estimate>) {
+    state.put(name, &estimates.flat_map(|Estimate { value, se }| [value, se]).collect::<Vec<f64>>());
+}
+
+/// Estimates, so many if that is known.
+fn take_estimates(state: &mut State, name: &str, count: Option<usize>) -> Result<Vec<Estimate>, StateError> {
+    let numbers = match count {
+        Some(count) => state.take::<f64>(name, 2 * count)?,
+        None => state.take_any::<f64>(name)?,
+    };
+    Ok(numbers.chunks_exact(2).map(|pair| Estimate { value: pair[0], se: pair[1] }).collect())
+}
+
 /// How probable each feature is to be positive.
-fn parts(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<Estimate> {
-    let space = common.problem.space();
+fn parts(problem: &dyn Problem, runs: &[Run], combined: &Combined) -> Vec<Estimate> {
+    let space = problem.space();
     let mut features = vec![0.0; space.feature_count()];
     let mut shares = vec![vec![0.0; runs.len()]; features.len()];
     for (number, run) in runs.iter().enumerate() {
@@ -193,18 +239,9 @@ fn parts(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<Estimate
     shares.iter().map(|shares| combined.mean(shares)).collect()
 }
 
-/// Words with their shares of all that was counted.
-fn words(runs: &[Run], combined: &Combined) -> Vec<(Model, f64)> {
-    let mut shares: BTreeMap<&[u16], f64> = BTreeMap::new();
-    for (run, weight) in runs.iter().zip(&combined.weights) {
-        run.words.iter().for_each(|(word, share)| *shares.entry(word).or_insert(0.0) += weight * share);
-    }
-    shares.into_iter().map(|(word, share)| (word.into(), share)).collect()
-}
-
 /// Models with their shares of all that was counted.
-fn models(common: &Common<'_>, runs: &[Run], combined: &Combined) -> Vec<SampledModel> {
-    let space = common.problem.space();
+fn models(problem: &dyn Problem, runs: &[Run], combined: &Combined) -> Vec<SampledModel> {
+    let space = problem.space();
     let mut shares: HashMap<Model, Vec<f64>> = HashMap::new();
     for (number, run) in runs.iter().enumerate() {
         for (word, share) in &run.words {

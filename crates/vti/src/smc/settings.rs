@@ -1,9 +1,19 @@
-//! Settings of a sampler.
+//! How particles are tempered.
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::ParticleMove;
 use crate::optimise::SettingError;
+
+/// How particles move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ParticleMove {
+    /// Along trajectories that follow the gradient.
+    #[default]
+    Hamiltonian,
+    /// By random steps, which need no gradient.
+    RandomWalk,
+}
 
 /// Settings of a sampler across models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,5 +51,54 @@ impl SmcSettings {
         at_least("smc.sweeps", self.sweeps, 1, "at least 1")?;
         at_least("smc.steps", self.steps, 1, "at least 1")?;
         at_least("smc.kept", self.kept, 1, "at least 1")
+    }
+}
+
+/// Fewer runs do not show how far they may be off: Student's t has no variance below three degrees of freedom.
+pub(super) const MIN_RUNS: usize = 4;
+
+/// Settings of annealing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AnnealSettings {
+    /// Independent runs for each evidence, at least 4; 0: nothing is annealed.
+    pub runs: usize,
+    /// Particles of a run.
+    pub particles: usize,
+    /// Trajectories of each particle at each β.
+    pub moves: usize,
+    /// Steps of a trajectory.
+    pub steps: usize,
+    /// How particles move.
+    pub by: ParticleMove,
+    /// The most evidences that are found so, the most important ones first; fewer where no more matter.
+    pub most: usize,
+    /// How often, at most, runs are added for evidences whose errors matter most.
+    pub sharpen: usize,
+}
+
+impl Default for AnnealSettings {
+    fn default() -> Self {
+        Self { runs: 4, particles: 64, moves: 3, steps: 8, by: ParticleMove::default(), most: 5000, sharpen: 8 }
+    }
+}
+
+impl AnnealSettings {
+    /// Refuses settings that make no sense.
+    pub(crate) fn check(&self) -> Result<(), SettingError> {
+        let at_least =
+            |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
+        let enough = self.runs == 0 || self.runs >= MIN_RUNS;
+        SettingError::check("anneal.runs", self.runs as f64, enough, "0, or at least 4")?;
+        at_least("anneal.particles", self.particles, 8, "at least 8")?;
+        at_least("anneal.moves", self.moves, 1, "at least 1")?;
+        at_least("anneal.steps", self.steps, 1, "at least 1")?;
+        at_least("anneal.most", self.most, 1, "at least 1")
+    }
+
+    /// How one model, or one block, is tempered: nothing is counted at the end.
+    pub(super) fn tempering(&self) -> SmcSettings {
+        let &Self { runs, particles, moves, steps, by, .. } = self;
+        SmcSettings { runs, particles, sweeps: moves, jumps: 0, steps, by, kept: 0 }
     }
 }

@@ -54,10 +54,10 @@ impl LessonSettings {
 }
 
 /// Draws of the posterior that did not come from q.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Lesson<'a> {
     /// Words with their probabilities, which sum to 1.
-    pub words: &'a [(Model, f64)],
+    pub words: Vec<(Model, f64)>,
     /// Draws of models and parameters.
     pub draws: &'a Draws,
     /// Their log weights.
@@ -258,7 +258,7 @@ mod tests {
     fn a_lesson_without_weight_changes_nothing() {
         let (posterior, draws) = taught();
         let log_weights = vec![f64::NEG_INFINITY; draws.len()];
-        let lesson = Lesson { words: &[], draws: &draws, log_weights: &log_weights };
+        let lesson = Lesson { words: Vec::new(), draws: &draws, log_weights: &log_weights };
         let before = posterior.draw(5, 3).unwrap();
         let mut silent = crate::train::Silent;
         let after = learn(posterior, &lesson, &LessonSettings::default(), &mut silent).unwrap();

@@ -11,8 +11,8 @@ use super::{group, selection, small_table};
 
 fn quadrature(selection: &Selection, model: &[u16]) -> f64 {
     let found = evidence_by_quadrature(selection, model, &QuadratureLimits::default()).unwrap();
-    assert!(found.error <= 1e-8);
-    found.value
+    assert!(found.se <= 1e-8);
+    found.log_evidence
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn truth(problem: impl Known + 'static, which: impl Fn(&str) -> bool, steps: u64
         // Up to rounding in single precision.
         assert!(check.elbo.value < value + 3.0 * check.elbo.se + 1e-4, "{name}: a bound is a bound");
         for model in check.correction.models.iter().take(3) {
-            let (found, truth) = (model.log_evidence.unwrap(), problem.log_evidence(&model.model));
+            let (found, truth) = (model.evidence.unwrap().estimate(), problem.log_evidence(&model.model));
             assert!((found.value - truth).abs() < 3.5 * found.se + 1e-3, "{name}: {}: {found:?} {truth}", model.label);
         }
     }

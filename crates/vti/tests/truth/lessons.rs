@@ -28,7 +28,7 @@ fn every_distribution_over_models_is_fitted_to_words() {
         let posterior = train(&problem, &device, &family, 30, 512);
         let before = by_number(&posterior, &*problem);
         let draws = posterior.draw(50, 0).unwrap();
-        let lesson = Lesson { words: &words, draws: &draws, log_weights: &[0.0; 50] };
+        let lesson = Lesson { words: words.clone(), draws: &draws, log_weights: &[0.0; 50] };
         let settings = LessonSettings { steps: 1, ..LessonSettings::default() };
         let after = by_number(&learn(posterior, &lesson, &settings, &mut Silent).unwrap(), &*problem);
         let mixture = |number: usize| (1.0 - KEPT_SHARE) * goal[number] + KEPT_SHARE * before[number];
@@ -82,8 +82,8 @@ fn a_flow_learns_a_mode_that_it_has_lost() {
     let draw = |_| if stream.uniform() < 0.25 { stream.normal() - 4.0 } else { stream.normal() + 4.0 };
     let theta: Vec<f64> = (0..2000).map(draw).collect();
     let draws = Draws { width: 1, words: vec![0; 2000], stride: 1, dims: vec![1; 2000], theta, ..Draws::default() };
-    let word: [(Model, f64); 1] = [([0u16].as_slice().into(), 1.0)];
-    let lesson = Lesson { words: &word, draws: &draws, log_weights: &[0.0; 2000] };
+    let word: Vec<(Model, f64)> = vec![([0u16].as_slice().into(), 1.0)];
+    let lesson = Lesson { words: word, draws: &draws, log_weights: &[0.0; 2000] };
     let after = learn(posterior, &lesson, &LessonSettings::default(), &mut Silent).unwrap();
     let found = share(&after);
     assert!((0.15..0.35).contains(&found), "{found} instead of 0.25");
@@ -110,7 +110,7 @@ fn what_particles_find_is_learned_and_trusted_and_a_second_thread_changes_nothin
             }
             true
         };
-        let (posterior, check, lessons) = check_and_learn(posterior, &settings, watch).unwrap();
+        let (posterior, check, lessons) = check_and_learn(posterior, &settings, None, watch).unwrap();
         assert_eq!((lessons, steps), (1, 300));
         (by_number(&posterior, &*problem), check)
     };

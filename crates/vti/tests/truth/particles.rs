@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use vti::check::{CheckSettings, Depth, OpinionSettings, VerdictKind, check};
+use vti::check::{CheckSettings, Depth, OpinionSettings, Particles, VerdictKind, check, check_onwards};
 use vti::device::Cpu;
-use vti::evidence::{AnnealSettings, AnnealedEvidences, ParticleMove};
+use vti::evidence::{AnnealSettings, Evidence, EvidenceMethod, Evidences, ParticleMove};
 use vti::family::FamilySettings;
+use vti::problem::dag::{Dag, DagSettings, NodeData, Noise, Sem};
 use vti::problem::selection::{
-    ClosedForm, CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, RegressionData, Selection,
-    SelectionSettings, Standardise, Term, enumerate,
+    ClosedForm, CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, QuadratureLimits, RegressionData,
+    Selection, SelectionSettings, Standardise, Term, enumerate, evidence_by_quadrature,
 };
-use vti::problem::{self, Preconditioner, Problem};
+use vti::problem::{self, Problem};
 use vti::random::{Purpose, Stream};
 use vti::search::ModelEvidences;
 use vti::smc::{Sampled, Sampler, SmcSettings};
-use vti::space::OneOf;
+use vti::space::{Catalogue, Model, OneOf};
+use vti::store::StoreError;
 use vti::workers::Workers;
 
 use crate::{affine, train};
@@ -158,30 +160,131 @@ fn what_q_has_not_learned_is_corrected() {
     assert_eq!(none.verdict.kind, VerdictKind::DoNotTrust, "{}", none.verdict.text);
 }
 
-/// Annealed evidences of single models, asked as any other evidences, are those in closed form; with random steps too.
+/// A check that ended too early goes on from its particles, and says in the end what one without an end says.
+#[test]
+fn a_check_goes_on_from_earlier_particles() {
+    let selection =
+        Arc::new(selection(CoefficientPrior::Normal { scale: 1.0 }, Some(1.0), ModelPrior::Bernoulli { p: 0.02 }));
+    let device = Cpu::<f32>::new(2).unwrap();
+    let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
+    let posterior = train(&selection, &device, &family, 1, 128);
+    let settings = |repeats| CheckSettings {
+        draws: 2000,
+        opinion: OpinionSettings { repeats, smc: quick(ParticleMove::Hamiltonian), error: 1e-9, ..Default::default() },
+        ..CheckSettings::default()
+    };
+    let first = check(&posterior, &settings(0)).unwrap();
+    assert_eq!(first.verdict.kind, VerdictKind::DoNotTrust, "{}", first.verdict.text);
+    let path = std::env::temp_dir().join(format!("vti-{}-particles.safetensors", std::process::id()));
+    let particles = first.particles().unwrap();
+    particles.save(&path, &*selection).unwrap();
+    let loaded = Particles::load(&path, &*selection).unwrap();
+    assert_eq!(loaded, particles);
+    // One more round, as if it had been done at once; and beyond what settings ask for there is always another one.
+    let once = check(&posterior, &settings(1)).unwrap().particles();
+    for repeats in [0, 1] {
+        let again = check_onwards(&posterior, &settings(repeats), Some(&loaded), &mut |_, _| true).unwrap();
+        assert_eq!(again.verdict.kind, VerdictKind::Corrected, "{}", again.verdict.text);
+        assert_eq!(again.particles(), once);
+    }
+    // Particles of another problem are refused.
+    let error = Particles::load(&path, &modes()).unwrap_err();
+    assert!(matches!(error, StoreError::Content { .. }), "{error}");
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Evidences that models have whatever way they are found.
+fn agree(what: &str, found: &Evidence, truth: f64, most: f64) {
+    assert_near(&format!("{what} {:?}", found.method), found.estimate(), truth, most);
+}
+
+/// Annealed evidences of single models are those in closed form; with random steps too.
 #[test]
 fn annealed_evidences_of_models_are_those_in_closed_form() {
     let selection = selection(CoefficientPrior::Normal { scale: 1.0 }, None, ModelPrior::Uniform {});
-    let reference = selection.reference().unwrap();
-    let start = |model: &[u16]| {
-        let has = |place: usize| place < 2 || model[place - 2] == 1;
-        let (means, precisions): (Vec<f64>, Vec<f64>) = reference
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| has(*place))
-            .map(|(_, (mean, sd))| (*mean, sd.powi(-2)))
-            .unzip();
-        Preconditioner::diagonal(means, &precisions).unwrap()
-    };
     let workers = Workers::new(2).unwrap();
-    let words = [[0; 8], [1, 0, 1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0, 0, 1], [1; 8]].concat();
-    let exact = ClosedForm::new(&selection).unwrap().log_evidences(&words, &workers);
+    let words = [[0; 8], [1, 0, 1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0, 0, 1], [1; 8]];
+    let exact = ClosedForm::new(&selection).unwrap().log_evidences(&words.concat(), &workers);
+    let models: Vec<Model> = words.map(|word| Model::from(word.to_vec())).into();
     for by in [ParticleMove::Hamiltonian, ParticleMove::RandomWalk] {
         let settings = AnnealSettings { runs: 8, by, ..AnnealSettings::default() };
-        let mut annealed = AnnealedEvidences::new(&selection, &start, &settings, 1);
-        let found = ModelEvidences::log_evidences(&mut annealed, &words, &workers).unwrap();
-        for (found, truth) in found.into_iter().zip(&exact) {
-            assert_near(&format!("{by:?}"), found, *truth, 0.5);
+        let mut evidences = Evidences::new(&selection, &settings, 1).unwrap();
+        for (found, truth) in evidences.annealed(&models, &workers).unwrap().iter().zip(&exact) {
+            agree(&format!("{by:?}"), found.as_ref().unwrap(), *truth, 0.5);
+        }
+        // The cheapest way is the formula, for whoever asks.
+        let cheapest: Vec<f64> = ModelEvidences::log_evidences(&mut evidences, &words.concat(), &workers)
+            .unwrap()
+            .iter()
+            .map(|found| found.value)
+            .collect();
+        assert_eq!(cheapest, exact);
+    }
+}
+
+/// A formula, a lattice, particles and weights of q: of one conjugate problem all of them give every model the same evidence. The
+/// problem is asked as one whose likelihood has a closed form and, with σ known, as one of its own that has none.
+#[test]
+fn all_ways_to_an_evidence_agree() {
+    let table = RegressionData { terms: table().terms.into_iter().skip(1).take(2).collect(), ..table() };
+    let settings = SelectionSettings {
+        likelihood: Likelihood::Gaussian { sigma: Some(1.0) },
+        prior: CoefficientPrior::Normal { scale: 1.0 },
+        model_prior: ModelPrior::Uniform {},
+    };
+    let selection = Arc::new(Selection::new(&table, Standardise::Full, &settings).unwrap());
+    let workers = Workers::new(2).unwrap();
+    let models: Vec<Model> = [[0, 0], [0, 1], [1, 0], [1, 1]].map(|word| Model::from(word.to_vec())).into();
+    let anneal = AnnealSettings { runs: 8, ..AnnealSettings::default() };
+    let evidences = Evidences::new(&*selection, &anneal, 1).unwrap();
+    let exact: Vec<Evidence> =
+        evidences.of_models(&models, &workers).unwrap().into_iter().map(|found| found.unwrap()).collect();
+    let particles = evidences.annealed(&models, &workers).unwrap();
+    let device = Cpu::<f32>::new(2).unwrap();
+    let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
+    let checked = check(&train(&selection, &device, &family, 200, 128), &CheckSettings::default()).unwrap();
+    for (place, model) in models.iter().enumerate() {
+        let truth = exact[place];
+        assert_eq!((truth.method, truth.se, truth.calls), (EvidenceMethod::ClosedForm, 0.0, 0));
+        let lattice = evidence_by_quadrature(&selection, model, &QuadratureLimits::default()).unwrap();
+        assert!(lattice.method == EvidenceMethod::Quadrature && lattice.calls > 0, "{lattice:?}");
+        assert!((lattice.log_evidence - truth.log_evidence).abs() < 1e-6, "{lattice:?} for {truth:?}");
+        let annealed = particles[place].unwrap();
+        assert!(annealed.method == EvidenceMethod::Annealed && annealed.calls >= 8 * anneal.particles, "{annealed:?}");
+        agree("particles", &annealed, truth.log_evidence, 0.3);
+        let weighed = checked.correction.models.iter().find(|found| found.model == *model).unwrap().evidence.unwrap();
+        assert!(weighed.method == EvidenceMethod::Importance && weighed.calls >= 32, "{weighed:?}");
+        let off = (weighed.log_evidence - truth.log_evidence).abs();
+        assert!(off < 4.0 * weighed.se + 1e-3 && off < 0.1, "{weighed:?} for {truth:?}");
+    }
+}
+
+/// The evidence of a graph is the product of those of its nodes: by formula, and annealed where there is none.
+#[test]
+fn evidences_of_graphs_are_products_over_nodes() {
+    let mut stream = Stream::new(9, Purpose::Other(1), 0, 0);
+    let first: Vec<f64> = (0..30).map(|_| stream.normal()).collect();
+    let second: Vec<f64> = first.iter().map(|x| 0.7 * x + stream.normal()).collect();
+    let data = NodeData { names: vec!["a".into(), "b".into()], columns: vec![first, second] };
+    let noise = Noise::Known { sigma: 1.0 };
+    let workers = Workers::new(2).unwrap();
+    let anneal = AnnealSettings { runs: 8, ..AnnealSettings::default() };
+    for sem in [Sem::Linear {}, Sem::Mlp { hidden: 2, bias: false }] {
+        let dag = Dag::new(data.clone(), DagSettings { sem, noise, ..DagSettings::default() }).unwrap();
+        let evidences = Evidences::new(&dag, &anneal, 1).unwrap();
+        let catalogue = Catalogue::new(dag.space(), 100).unwrap();
+        let models: Vec<Model> = (0..catalogue.len()).map(|number| catalogue.model(number).unwrap()).collect();
+        let blocks = dag.blocks().unwrap();
+        for (model, found) in models.iter().zip(evidences.of_models(&models, &workers).unwrap()) {
+            let found = found.unwrap();
+            let mut keys = [0; 2];
+            blocks.keys(model, &mut keys);
+            let keys: Vec<(usize, u64)> = keys.into_iter().enumerate().collect();
+            let nodes = evidences.of_blocks(blocks, &keys, &workers).unwrap();
+            assert_eq!(found, Evidence::product(nodes.into_iter().flatten()));
+            let is_linear = matches!(dag.settings().sem, Sem::Linear {});
+            let method = if is_linear { EvidenceMethod::ClosedForm } else { EvidenceMethod::Annealed };
+            assert!(found.method == method && (found.calls > 0) != is_linear, "{found:?}");
         }
     }
 }

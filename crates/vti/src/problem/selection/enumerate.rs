@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::exact::{ExactError, log_evidences};
-use super::quadrature::{Evidence, QuadratureLimits, evidence_by_quadrature};
+use super::quadrature::{QuadratureLimits, evidence_by_quadrature};
 use super::{CoefficientPrior, Likelihood, Selection};
 use crate::problem::Problem;
 use crate::space::{Model, ModelSpace};
-use crate::stats::log_sum_exp;
+use crate::stats::{Evidence, log_sum_exp};
 use crate::workers::Workers;
 
 /// How evidences are found.
@@ -147,14 +147,13 @@ fn by_quadrature(
     limits: &QuadratureLimits,
 ) -> Result<(Vec<f64>, f64), ExactError> {
     let terms = selection.space().things();
-    let mut found: Vec<Result<Evidence, ExactError>> =
-        (0..1 << terms).map(|_| Ok(Evidence { value: 0.0, error: 0.0 })).collect();
+    let mut found: Vec<Result<Evidence, ExactError>> = (0..1 << terms).map(|_| Ok(Evidence::exactly(0.0))).collect();
     workers.for_each(&mut found, |number, found| {
         *found = evidence_by_quadrature(selection, &word(number, terms), limits);
     });
     let found: Vec<Evidence> = found.into_iter().collect::<Result<_, _>>()?;
-    let error = found.iter().map(|evidence| evidence.error).fold(0.0, f64::max);
-    Ok((found.iter().map(|evidence| evidence.value).collect(), error))
+    let error = found.iter().map(|evidence| evidence.se).fold(0.0, f64::max);
+    Ok((found.iter().map(|evidence| evidence.log_evidence).collect(), error))
 }
 
 /// The word of a number, the first bit being the highest.

@@ -32,7 +32,7 @@ pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};
 pub use exact::{ExactError, log_evidences};
 pub use likelihood::Likelihood;
 pub use prior::{CoefficientPrior, ModelPrior};
-pub use quadrature::{Evidence, QuadratureLimits, evidence_by_quadrature};
+pub use quadrature::{QuadratureLimits, evidence_by_quadrature};
 
 use self::gaussian::{Products, Squares};
 use self::likelihood::Pointwise;
@@ -42,6 +42,7 @@ use crate::optimise::SettingError;
 use crate::simd::Real;
 use crate::simd::{Instructions, Kernel, Vector};
 use crate::space::{ModelSpace, SpaceError, Subsets};
+use crate::stats::Evidence;
 use crate::triangular::{cholesky, dot, log_diagonal, packed_len};
 use crate::workers::Workers;
 
@@ -386,6 +387,15 @@ impl Problem for Selection {
 
     fn constraints(&self) -> Option<&Constraints> {
         self.constraints.as_ref()
+    }
+
+    fn evidence(&self, model: &[u16]) -> Option<Evidence> {
+        match ClosedForm::new(self) {
+            Ok(closed) => {
+                Some(Evidence::exactly(closed.log_evidence(model))).filter(|found| found.log_evidence.is_finite())
+            }
+            Err(_) => evidence_by_quadrature(self, model, &QuadratureLimits::default()).ok(),
+        }
     }
 
     fn preconditioner(&self, model: &[u16]) -> Option<Preconditioner> {

@@ -15,6 +15,7 @@ use super::{CoefficientPrior, Selection};
 use crate::optimise::{Mode, curvature, maximise};
 use crate::problem::{BatchError, FreeRows, Preconditioner, Problem};
 use crate::space::ModelSpace;
+use crate::stats::{Evidence, EvidenceMethod};
 use crate::triangular::{cholesky, log_diagonal, lower_half, multiply_transposed, solve_transposed};
 use crate::workers::Workers;
 
@@ -33,15 +34,6 @@ impl Default for QuadratureLimits {
     fn default() -> Self {
         Self { parameters: 3, tolerance: 1e-8, points: 1 << 21 }
     }
-}
-
-/// A log evidence, `log ∫ p(y, θ | m) dθ`, and how far it may be off.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Evidence {
-    /// The log evidence.
-    pub value: f64,
-    /// How far two lattices were apart.
-    pub error: f64,
 }
 
 /// The most parameters a lattice can have.
@@ -74,7 +66,8 @@ pub fn evidence_by_quadrature(
         return Err(ExactError::TooManyParameters { model: label(), parameters: field.dim, most });
     }
     if field.dim == 0 {
-        return Ok(Evidence { value: field.at(&[], &mut [])?, error: 0.0 });
+        let log_evidence = field.at(&[], &mut [])?;
+        return Ok(field.found(log_evidence, 0.0));
     }
     let no_mode = || ExactError::NoPeak { model: label() };
     let preconditioner =
@@ -88,18 +81,16 @@ pub fn evidence_by_quadrature(
         let second = chart.sum(&mut field, Lattice { step, shift: 0.5 }, limits.points)?;
         let (Some(first), Some(second)) = (first, second) else { break };
         let value = first.max(second) + (0.5 * (1.0 + (-(first - second).abs()).exp())).ln();
-        let found = Evidence { value, error: (first - second).abs() };
+        let found = field.found(value, (first - second).abs());
         best = Some(found);
-        if found.error <= limits.tolerance {
+        if found.se <= limits.tolerance {
             break;
         }
         step *= 0.7;
     }
     match best {
-        Some(found) if found.error <= limits.tolerance => Ok(found),
-        best => {
-            Err(ExactError::NotConverged { model: label(), error: best.map_or(f64::INFINITY, |found| found.error) })
-        }
+        Some(found) if found.se <= limits.tolerance => Ok(found),
+        best => Err(ExactError::NotConverged { model: label(), error: best.map_or(f64::INFINITY, |found| found.se) }),
     }
 }
 
@@ -108,6 +99,8 @@ struct Field<'p> {
     one: FreeRows<'p>,
     rows: FreeRows<'p>,
     dim: usize,
+    /// How often the density was asked for.
+    calls: usize,
     /// Whether the spread of coefficients is proportional to the scale, whose logarithm comes first: with a g-prior and an
     /// unknown scale the posterior is a funnel, which becomes a tube when coefficients are measured in units of the scale.
     funnel: bool,
@@ -126,11 +119,17 @@ impl<'p> Field<'p> {
         let one = rows_of_model(1);
         let settings = selection.settings();
         let funnel = settings.likelihood.has_scale() && matches!(settings.prior, CoefficientPrior::G { .. });
-        Self { dim: one.active(0).len(), one, rows: rows_of_model(ROWS_AT_ONCE), funnel }
+        Self { dim: one.active(0).len(), one, rows: rows_of_model(ROWS_AT_ONCE), calls: 0, funnel }
+    }
+
+    /// An evidence, with what it has cost so far.
+    fn found(&self, log_evidence: f64, se: f64) -> Evidence {
+        Evidence { log_evidence, se, method: EvidenceMethod::Quadrature, calls: self.calls }
     }
 
     /// Value and gradient at one point.
     fn at(&mut self, point: &[f64], gradient: &mut [f64]) -> Result<f64, BatchError> {
+        self.calls += 1;
         self.one.row(0).free[..point.len()].copy_from_slice(point);
         self.one.evaluate(&Workers::SINGLE)?;
         self.one.gradient(0, gradient);
@@ -146,6 +145,7 @@ impl<'p> Field<'p> {
         to: &mut Vec<f64>,
     ) -> Result<(), BatchError> {
         to.clear();
+        self.calls += places.len();
         for (row, place) in places.iter().enumerate() {
             to.push(chart.write_point(place, lattice, self.funnel, self.rows.row(row).free));
         }

@@ -1,0 +1,72 @@
+//! From the reference to the posterior: all populations in step, so that densities are asked for together.
+
+use super::GoOn;
+use super::density::Density;
+use super::population::{Population, Stage};
+use super::settings::{ParticleMove, SmcSettings};
+use crate::problem::BatchError;
+use crate::workers::Workers;
+
+/// Takes populations to the end. Those that are there wait; the others go on. False if it was ended early.
+pub(super) fn temper(
+    populations: &mut [Population<'_>],
+    density: &mut dyn Density,
+    settings: &SmcSettings,
+    workers: &Workers,
+    go_on: GoOn<'_>,
+) -> Result<bool, BatchError> {
+    let all = populations.len();
+    let mut open: Vec<&mut Population<'_>> = populations.iter_mut().collect();
+    density.look(&mut open, workers)?;
+    workers.for_each(&mut open, |_, population| population.start());
+    let last = Stage::Kept(settings.kept);
+    while !open.is_empty() {
+        let done: f64 = open.iter().map(|population| population.progress(settings.kept)).sum();
+        if !go_on((done + (all - open.len()) as f64) / all as f64) {
+            return Ok(false);
+        }
+        workers.for_each(&mut open, |_, population| {
+            if population.stage == Stage::Tempering {
+                population.temper();
+            }
+        });
+        open.retain(|population| population.stage != Stage::Lost && population.stage != last);
+        for _ in 0..settings.sweeps {
+            sweep(&mut open, density, settings, workers)?;
+        }
+        workers.for_each(&mut open, |_, population| population.keep());
+        open.retain(|population| population.stage != last);
+    }
+    Ok(true)
+}
+
+/// One round of moves of all populations: between models, then within them.
+fn sweep(
+    open: &mut [&mut Population<'_>],
+    density: &mut dyn Density,
+    settings: &SmcSettings,
+    workers: &Workers,
+) -> Result<(), BatchError> {
+    workers.for_each(open, |_, population| population.measure());
+    let jumps = if open.iter().any(|population| population.has_jumps()) { settings.jumps } else { 0 };
+    for _ in 0..jumps {
+        workers.for_each(open, |_, population| population.propose_jumps());
+        density.look(open, workers)?;
+        workers.for_each(open, |_, population| population.decide_jumps());
+    }
+    // A trajectory has several steps; every random step is decided on its own.
+    let (decisions, steps) = match settings.by {
+        ParticleMove::Hamiltonian => (1, settings.steps),
+        ParticleMove::RandomWalk => (settings.steps, 1),
+    };
+    for _ in 0..decisions {
+        workers.for_each(open, |_, population| population.set_out());
+        for _ in 0..steps {
+            workers.for_each(open, |_, population| population.drift());
+            density.look(open, workers)?;
+            workers.for_each(open, |_, population| population.looked());
+        }
+        workers.for_each(open, |_, population| population.decide_moves());
+    }
+    Ok(())
+}
