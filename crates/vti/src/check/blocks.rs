@@ -46,6 +46,11 @@ pub struct BlockCheck {
     pub features_q: Vec<f64>,
     /// Corrected ones.
     pub features: Vec<Estimate>,
+    /// Corrected scores, of keys that q never tried too.
+    #[serde(skip)]
+    pub(super) scores: BlockScores,
+    /// Whether they were found without q.
+    pub(super) is_seconded: bool,
     /// Runs of annealed particles that it rests on.
     #[serde(skip)]
     pub(super) runs: Runs,
@@ -69,7 +74,7 @@ impl BlockCheck {
     }
 
     /// The largest difference between the probability of a feature under q and the corrected one.
-    fn distance(&self) -> f64 {
+    pub(super) fn distance(&self) -> f64 {
         let off = self.features_q.iter().zip(&self.features).map(|(q, corrected)| (q - corrected.value).abs());
         off.fold(0.0, f64::max)
     }
@@ -176,7 +181,16 @@ pub(super) fn correct<D: Device>(
     let moved = spread.features.iter().copied().fold(0.0, f64::max);
     let features =
         corrected.features.iter().zip(&spread.features).map(|(&value, &se)| Estimate { value, se }).collect();
-    let check = BlockCheck { blocks: corrections, left_out, features_q: q.features, features, runs, words };
+    let check = BlockCheck {
+        blocks: corrections,
+        left_out,
+        features_q: q.features.clone(),
+        features,
+        scores: evidences.scores.clone(),
+        is_seconded,
+        runs,
+        words,
+    };
     let beyond = wide
         .as_ref()
         .filter(|_| is_seconded)

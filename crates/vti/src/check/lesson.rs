@@ -3,13 +3,12 @@
 use std::ops::ControlFlow;
 
 use super::importance::{Check, CheckSettings, check_after};
-use super::opinion::Opinion;
 use super::particles::Particles;
 use super::verdict::VerdictKind;
 use super::{CheckError, verdict};
 use crate::device::Device;
 use crate::posterior::Posterior;
-use crate::train::{StepReport, learn};
+use crate::train::{Lesson, StepReport, learn};
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +41,8 @@ pub fn check_and_learn<D: Device>(
     let mut check = look(&posterior, settings, earlier, 0, watch)?;
     let mut lessons = 0;
     let all = settings.lesson.steps;
-    while let Some(opinion) = check.opinion.as_ref().filter(|_| lessons < settings.lesson.rounds) {
-        if !needs_lesson(&check, opinion) || !watch(Stage::Learning { done: 0, all }) {
+    while let Some(lesson) = lesson(&check).filter(|_| lessons < settings.lesson.rounds) {
+        if !watch(Stage::Learning { done: 0, all }) {
             break;
         }
         let before = posterior.family().state()?;
@@ -51,7 +50,7 @@ pub fn check_and_learn<D: Device>(
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };
-        let learned = learn(posterior, &opinion.lesson(), &settings.lesson, &mut observer);
+        let learned = learn(posterior, &lesson, &settings.lesson, &mut observer);
         posterior = learned.map_err(|error| failed(&error))?;
         match look(&posterior, settings, check.particles().as_ref(), lessons as u32 + 1, watch) {
             Ok(again) if rank(&again) <= rank(&check) => check = again,
@@ -80,9 +79,19 @@ fn failed(error: &dyn std::error::Error) -> CheckError {
     CheckError::Lesson { reason: error.to_string() }
 }
 
-/// Whether q is so far from what was found that it should learn it.
-fn needs_lesson(check: &Check, opinion: &Opinion) -> bool {
-    check.prefers_opinion || !opinion.is_covered() || opinion.distance() > verdict::NEGLIGIBLE_DISTANCE
+/// What q should learn, where it is far from what was found without it.
+fn lesson(check: &Check) -> Option<Lesson<'_>> {
+    let far = verdict::NEGLIGIBLE_DISTANCE;
+    match (&check.opinion, &check.blocks) {
+        (Some(opinion), _) => {
+            let needs = check.prefers_opinion || !opinion.is_covered() || opinion.distance() > far;
+            needs.then(|| opinion.lesson())
+        }
+        (None, Some(blocks)) => {
+            (blocks.is_seconded && blocks.distance() > far).then_some(Lesson::Blocks(&blocks.scores))
+        }
+        (None, None) => None,
+    }
 }
 
 /// How good a verdict is, the best first.

@@ -67,6 +67,11 @@ pub trait ModelDistribution<D: Device>: Send + Sync {
         Ok(false)
     }
 
+    /// Takes scores of blocks that were found without it, those of keys that it never tried included. False where it cannot.
+    fn fit_blocks(&mut self, _device: &D, _scores: &BlockScores) -> bool {
+        false
+    }
+
     /// What was seen of the gradients of ψ, where it learns by gradients.
     fn gradients(&self, _device: &D) -> Result<Option<UpdateRecord>, DeviceError> {
         Ok(None)

@@ -11,7 +11,7 @@ use super::{Observer, TemperSettings, TrainError, TrainSettings, Trainer};
 use crate::device::Device;
 use crate::family::{Family, FamilyError, Pass};
 use crate::flow::Passes;
-use crate::models::{Draw, ModelUpdate};
+use crate::models::{BlockScores, Draw, ModelUpdate};
 use crate::optimise::{Schedule, SettingError};
 use crate::posterior::{Draws, Posterior};
 use crate::random::{Purpose, Weighted};
@@ -53,16 +53,49 @@ impl LessonSettings {
     }
 }
 
-/// Draws of the posterior that did not come from q.
+/// What was found without q.
 #[derive(Clone, Debug)]
-pub struct Lesson<'a> {
-    /// Words with their probabilities, which sum to 1.
-    pub words: Vec<(Model, f64)>,
-    /// Draws of models and parameters.
-    pub draws: &'a Draws,
-    /// Their log weights.
-    pub log_weights: &'a [f64],
+pub enum Lesson<'a> {
+    /// Draws of the posterior.
+    Draws {
+        /// Words with their probabilities, which sum to 1.
+        words: Vec<(Model, f64)>,
+        /// Draws of models and parameters.
+        draws: &'a Draws,
+        /// Their log weights.
+        log_weights: &'a [f64],
+    },
+    /// Scores of blocks under their keys. Parameters then learn as they always do, from those keys.
+    Blocks(&'a BlockScores),
 }
+
+impl<'a> Lesson<'a> {
+    /// q(m) learns it; whether it can.
+    fn teach_models<D: Device>(&self, family: &mut Family<D>, seed: u64) -> Result<bool, FamilyError> {
+        match self {
+            Self::Blocks(scores) => Ok(family.models.fit_blocks(&family.device, scores)),
+            Self::Draws { words, .. } => {
+                let draw = Draw { seed, purpose: Purpose::Lesson, step: u64::from(u32::MAX) };
+                let symbols: Vec<u16> = words.iter().flat_map(|(word, _)| word.iter().copied()).collect();
+                let weights: Vec<f64> = words.iter().map(|(_, weight)| *weight).collect();
+                Ok(family.models.fit(&family.device, draw, &symbols, &weights)?)
+            }
+        }
+    }
+
+    /// Draws with what they count, if any does.
+    fn draws(&self) -> Option<(&'a Draws, Weighted)> {
+        match self {
+            Self::Blocks(_) => None,
+            Self::Draws { draws, log_weights, .. } => {
+                Some((draws, Weighted::new(log_weights.iter().map(|log_weight| log_weight.exp()))?))
+            }
+        }
+    }
+}
+
+/// Blocks need so much fewer steps ([`TrainSettings::blockwise`]).
+const STEPS_OF_BLOCKS: u64 = 5;
 
 /// What is added to the seed of a run, whose batches are not drawn again.
 const LESSON_SEED: u64 = 0x1e55_0000;
@@ -75,20 +108,16 @@ pub fn learn<D: Device>(
     observer: &mut impl Observer,
 ) -> Result<Posterior<D>, TrainError> {
     settings.check()?;
-    let weights = lesson.log_weights.iter().map(|log_weight| log_weight.exp());
-    let Some(weighted) = Weighted::new(weights) else { return Ok(posterior) };
     let (mut family, seed, warnings) = posterior.into_parts();
-    let draw = Draw { seed, purpose: Purpose::Lesson, step: u64::from(u32::MAX) };
-    let words: Vec<u16> = lesson.words.iter().flat_map(|(word, _)| word.iter().copied()).collect();
-    let weights: Vec<f64> = lesson.words.iter().map(|(_, weight)| *weight).collect();
-    let is_fitted = family.models.fit(&family.device, draw, &words, &weights).map_err(FamilyError::from)?;
+    let is_fitted = lesson.teach_models(&mut family, seed)?;
     // Warnings are of models that may have been given up: all that were found are there again.
     let warnings = if is_fitted { Vec::new() } else { warnings };
+    let steps = if family.is_blockwise() { settings.steps.div_ceil(STEPS_OF_BLOCKS) } else { settings.steps };
     let training = TrainSettings {
         // Draws of its own.
         seed: seed.wrapping_add(LESSON_SEED),
         batch: family.rows(),
-        steps: settings.steps,
+        steps,
         schedule: settings.schedule.clone(),
         temper: TemperSettings::NONE,
         max_dropped: 1.0,
@@ -96,16 +125,21 @@ pub fn learn<D: Device>(
     };
     let mut trainer = Trainer::with_family(family, &training)?;
     let rows = (settings.share * training.batch as f64).ceil() as usize;
-    let mut replay = Replay::new(&trainer.family, rows, lesson.draws, weighted)?;
-    while trainer.steps() < settings.steps {
+    let mut replay = match lesson.draws() {
+        Some((draws, weighted)) => Some(Replay::new(&trainer.family, rows, draws, weighted)?),
+        None => None,
+    };
+    while trainer.steps() < steps {
         let rate = trainer.rate();
         let dropped = trainer.draw_batch()?;
         trainer.find_flow_gradient()?;
-        let step = Draw { seed, purpose: Purpose::Lesson, step: trainer.steps() };
-        replay.gradient(&trainer.family, step)?;
-        // The forward divergence fades: it brings q to what it lacks, after which the other one, whose gradients are better, may work.
-        let forward = 1.0 - trainer.steps() as f64 / settings.steps as f64;
-        trainer.family.device.combine(forward, &replay.gradient, 1.0, &mut trainer.gradient)?;
+        if let Some(replay) = &mut replay {
+            replay.gradient(&trainer.family, Draw { seed, purpose: Purpose::Lesson, step: trainer.steps() })?;
+            // The forward divergence fades: it brings q to what it lacks, after which the other one, whose gradients are better, may
+            // work.
+            let forward = 1.0 - trainer.steps() as f64 / steps as f64;
+            trainer.family.device.combine(forward, &replay.gradient, 1.0, &mut trainer.gradient)?;
+        }
         trainer.follow_gradient(rate)?;
         trainer.step += 1;
         // What it has learned by then is checked like anything else.
@@ -258,7 +292,7 @@ mod tests {
     fn a_lesson_without_weight_changes_nothing() {
         let (posterior, draws) = taught();
         let log_weights = vec![f64::NEG_INFINITY; draws.len()];
-        let lesson = Lesson { words: Vec::new(), draws: &draws, log_weights: &log_weights };
+        let lesson = Lesson::Draws { words: Vec::new(), draws: &draws, log_weights: &log_weights };
         let before = posterior.draw(5, 3).unwrap();
         let mut silent = crate::train::Silent;
         let after = learn(posterior, &lesson, &LessonSettings::default(), &mut silent).unwrap();

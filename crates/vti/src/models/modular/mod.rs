@@ -243,6 +243,15 @@ impl<D: Device> ModelDistribution<D> for Modular {
         Ok(ModelUpdate { scale })
     }
 
+    fn fit_blocks(&mut self, device: &D, found: &BlockScores) -> bool {
+        let Some((_, models)) = parts(&*self.problem) else { return false };
+        let known = |(block, found)| table::known(block, models, &self.settings, found);
+        let (scores, tables) = found.blocks.iter().enumerate().map(known).unzip();
+        (self.scores.blocks, self.tables) = (scores, tables);
+        ModelDistribution::<D>::end_exploration(self, device);
+        true
+    }
+
     fn state(&self, _: &D) -> Result<State, DeviceError> {
         let mut state = State::default();
         state.put("waiting", &[self.waiting as f64]);

@@ -40,6 +40,20 @@ fn from_estimates(
     (scores, table)
 }
 
+/// Scores and table of a block whose scores are known.
+pub(super) fn known(
+    block: usize,
+    models: &dyn BlockModels,
+    settings: &ModularSettings,
+    found: &KeyScores,
+) -> (KeyScores, KeyTable) {
+    let relative = found.scores.iter().zip(&found.log_prior).map(|(score, log_prior)| score - log_prior);
+    let (scores, mut table) =
+        from_estimates(block, models, settings, found.keys.iter().copied().zip(relative).collect());
+    table.learner.end_doubt();
+    (scores, table)
+}
+
 impl KeyTable {
     /// The place of a key.
     pub(super) fn index(&self, key: u64) -> Option<usize> {

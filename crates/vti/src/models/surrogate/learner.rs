@@ -32,6 +32,11 @@ impl Learner {
     /// Takes the numbers of all models as known.
     pub(in crate::models) fn know(&mut self, mean: Vec<f64>) {
         self.mean = mean;
+        self.end_doubt();
+    }
+
+    /// Takes what is believed as known.
+    pub(in crate::models) fn end_doubt(&mut self) {
         self.belief.end_doubt();
     }
 
