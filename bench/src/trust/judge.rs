@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::answer::{Answer, Findings, Found, Quantity, Run, Sources};
-use vti::check::{CheckSettings, VerdictKind, check};
+use vti::check::{CheckSettings, VerdictKind, check_and_learn};
 use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::stats::Estimate;
@@ -110,9 +110,9 @@ pub(super) fn run(case: &Case, seed: u64, device: &Cpu<f32>) -> Result<Outcome> 
     let fit = trainer.run(&mut Silent)?;
     let train_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let check = check(&fit.posterior, &CheckSettings::default())?;
-    let subject = case.question.subject();
-    let findings = Findings::new(&fit.posterior, &subject, &Sources::from(&check), Run::of(&fit))?;
+    let run = Run::of(&fit);
+    let (posterior, check, _) = check_and_learn(fit.posterior, &CheckSettings::default(), None, &mut |_| true)?;
+    let findings = Findings::new(&posterior, &case.question.subject(), &Sources::from(&check), run)?;
     let check_seconds = start.elapsed().as_secs_f64();
     Ok(Outcome {
         case: case.name.clone(),

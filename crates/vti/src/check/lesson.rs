@@ -53,7 +53,10 @@ pub fn check_and_learn<D: Device>(
         let learned = learn(posterior, &lesson, &settings.lesson, &mut observer);
         posterior = learned.map_err(|error| failed(&error))?;
         match look(&posterior, settings, check.particles().as_ref(), lessons as u32 + 1, watch) {
-            Ok(again) if rank(&again) <= rank(&check) => check = again,
+            Ok(again) if rank(&again) <= rank(&check) => {
+                check = again;
+                check.verdict.text += "; q has learned what was found beyond it";
+            }
             _ => {
                 posterior = posterior.restored(before).map_err(|error| failed(&error))?;
                 break;
