@@ -54,7 +54,7 @@ fn next_betas(open: &[&mut Population<'_>], workers: &Workers) -> BTreeMap<usize
         let (_, gains) = targets.entry(population.target).or_insert_with(|| (population.beta, Vec::new()));
         gains.push(population.gains());
     }
-    let mut targets: Vec<(usize, (f64, Vec<Vec<f64>>))> = targets.into_iter().collect();
+    let mut targets: Vec<_> = targets.into_iter().collect();
     workers.for_each(&mut targets, |_, (_, (beta, gains))| *beta = stats::next_beta(gains, *beta, EFFECTIVE));
     targets.into_iter().map(|(target, (beta, _))| (target, beta)).collect()
 }
