@@ -114,7 +114,7 @@ impl Check {
     pub fn particles(&self) -> Option<Particles> {
         let of_blocks = self.blocks.as_ref().map(|blocks| &blocks.runs).filter(|runs| !runs.is_empty());
         let kept = match &self.opinion {
-            Some(opinion) => Some(Kept::Models(opinion.tempered.clone())),
+            Some(opinion) => Some(Kept::Models(Box::new(opinion.tempered.clone()))),
             None => of_blocks.map(|runs| Kept::Blocks(runs.clone())),
         };
         kept.map(Particles)
@@ -203,7 +203,7 @@ pub(super) fn check_after<D: Device>(
 ) -> Result<Check, CheckError> {
     settings.check()?;
     let (tempered, runs) = match earlier.map(|Particles(kept)| kept) {
-        Some(Kept::Models(tempered)) => (Some(tempered), None),
+        Some(Kept::Models(tempered)) => (Some(&**tempered), None),
         Some(Kept::Blocks(runs)) => (None, Some(runs)),
         None => (None, None),
     };

@@ -51,7 +51,7 @@ pub struct Particles(pub(super) Kept);
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kept {
     /// Of all models at once.
-    Models(Tempered),
+    Models(Box<Tempered>),
     /// Of blocks under their keys.
     Blocks(Runs),
 }
@@ -102,7 +102,8 @@ impl Particles {
     pub fn save(&self, path: &Path, problem: &dyn Problem) -> Result<(), StoreError> {
         let shape = Shape::of(problem);
         match &self.0 {
-            Kept::Models(Tempered { how, sampled }) => {
+            Kept::Models(tempered) => {
+                let Tempered { how, sampled } = &**tempered;
                 store::write(path, &Content { shape, how: Some(how.clone()), blocks: Vec::new() }, &sampled.state())
             }
             Kept::Blocks(runs) => {
@@ -125,9 +126,8 @@ impl Particles {
             return Err(content("particles of another problem".into()));
         }
         let kept = match how {
-            Some(how) => {
-                Sampled::restore(&mut state, shape.arities.len()).map(|sampled| Kept::Models(Tempered { how, sampled }))
-            }
+            Some(how) => Sampled::restore(&mut state, shape.arities.len())
+                .map(|sampled| Kept::Models(Box::new(Tempered { how, sampled }))),
             None => restore_runs(&mut state, &blocks).map(Kept::Blocks),
         };
         kept.map(Self).map_err(|error| content(error.to_string()))

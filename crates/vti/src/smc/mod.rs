@@ -102,7 +102,7 @@ impl<'a> Sampler<'a> {
         workers.for_each(&mut slots, |slot, population| {
             let (run, model) = (first + slot / each, slot % each);
             let stream = Stream::new(self.seed, Purpose::Anneal, u64::MAX - model as u64, run as u64);
-            let model = models.map(|models| &*models[model]);
+            let model = (model, models.map(|models| &*models[model]));
             *population = Some(Population::of_models(problem, reference, by, model, count, stream));
         });
         slots.into_iter().flatten().collect()

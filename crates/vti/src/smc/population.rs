@@ -8,9 +8,6 @@ use crate::random::Stream;
 use crate::space::ModelSpace;
 use crate::stats;
 
-/// The next β is as far as this share of the particles would still count.
-const EFFECTIVE: f64 = 0.5;
-
 /// The share of moves within a model that should be accepted.
 const TRAJECTORY_RATE: f64 = 0.8;
 const WALK_RATE: f64 = 0.3;
@@ -148,7 +145,7 @@ pub(super) struct Population<'a> {
     by: ParticleMove,
     /// The problem whose models particles jump between; none where all have one model, which they never leave.
     jumps: Option<&'a dyn Problem>,
-    /// Which of several targets, where there are several.
+    /// Which of several targets, where there are several: those of one target take the same steps of β.
     pub(super) target: usize,
     stream: Stream,
     pub(super) particles: Vec<Particle>,
@@ -160,7 +157,7 @@ pub(super) struct Population<'a> {
     /// Mean and standard deviation of each coordinate over each half of the particles.
     moments: [Vec<(f64, f64)>; 2],
     step: f64,
-    beta: f64,
+    pub(super) beta: f64,
     pub(super) log_evidence: f64,
     pub(super) stage: Stage,
     /// How often densities were asked for.
@@ -175,7 +172,7 @@ impl<'a> Population<'a> {
         problem: &'a dyn Problem,
         reference: &'a [(f64, f64)],
         by: ParticleMove,
-        model: Option<&[u16]>,
+        (target, model): (usize, Option<&[u16]>),
         count: usize,
         mut stream: Stream,
     ) -> Self {
@@ -196,7 +193,7 @@ impl<'a> Population<'a> {
         };
         let particles: Vec<Particle> = (0..count).map(particle).collect();
         let jumps = model.is_none().then_some(problem);
-        Self { jumps, ..Self::new(reference, by, particles, stream) }
+        Self { jumps, target, ..Self::new(reference, by, particles, stream) }
     }
 
     /// The same without the prior of models: an evidence knows nothing of it.
@@ -290,11 +287,14 @@ impl<'a> Population<'a> {
         }
     }
 
+    /// What particles gain with β.
+    pub(super) fn gains(&self) -> Vec<f64> {
+        self.particles.iter().map(Particle::log_gain).collect()
+    }
+
     /// To the next β: weighs the particles, and draws as many anew.
-    pub(super) fn temper(&mut self) {
-        let gains: Vec<f64> = self.particles.iter().map(Particle::log_gain).collect();
-        let next = stats::next_beta(&gains, self.beta, EFFECTIVE);
-        let log_weights: Vec<f64> = gains.iter().map(|gain| (next - self.beta) * gain).collect();
+    pub(super) fn temper(&mut self, next: f64) {
+        let log_weights: Vec<f64> = self.gains().iter().map(|gain| (next - self.beta) * gain).collect();
         let Some((chosen, log_mean)) = stats::resample(&log_weights, self.stream.uniform()) else {
             (self.log_evidence, self.stage) = (f64::NEG_INFINITY, Stage::Lost);
             return;

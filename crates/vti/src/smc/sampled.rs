@@ -1,6 +1,6 @@
 //! What several runs found together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::population::{Particle, Population, Stage};
@@ -13,8 +13,9 @@ use crate::stats::{self, Estimate, Evidence};
 #[derive(Debug, Default)]
 pub(super) struct Run {
     log_evidence: f64,
-    /// The share that each word had of all that was counted, or how often it was while that goes on.
-    words: HashMap<Vec<u16>, f64>,
+    /// The share that each word had of all that was counted, or how often it was while that goes on. In order, so that sums have the
+    /// same bits every time.
+    words: BTreeMap<Vec<u16>, f64>,
     last: Points,
     /// What each of the last particles counts; they sum to 1.
     weights: Vec<f64>,

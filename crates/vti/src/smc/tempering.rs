@@ -1,11 +1,17 @@
 //! From the reference to the posterior: all populations in step, so that densities are asked for together.
 
+use std::collections::BTreeMap;
+
 use super::GoOn;
 use super::density::Density;
 use super::population::{Population, Stage};
 use super::settings::{ParticleMove, SmcSettings};
 use crate::problem::BatchError;
+use crate::stats;
 use crate::workers::Workers;
+
+/// The next β is as far as this share of the particles would still count.
+const EFFECTIVE: f64 = 0.5;
 
 /// Takes populations to the end. Those that are there wait; the others go on. False if it was ended early.
 pub(super) fn temper(
@@ -25,9 +31,10 @@ pub(super) fn temper(
         if !go_on((done + (all - open.len()) as f64) / all as f64) {
             return Ok(false);
         }
+        let next = next_betas(&open, workers);
         workers.for_each(&mut open, |_, population| {
             if population.stage == Stage::Tempering {
-                population.temper();
+                population.temper(next[&population.target]);
             }
         });
         open.retain(|population| population.stage != Stage::Lost && population.stage != last);
@@ -38,6 +45,18 @@ pub(super) fn temper(
         open.retain(|population| population.stage != last);
     }
     Ok(true)
+}
+
+/// The next β of each target, from all of its populations.
+fn next_betas(open: &[&mut Population<'_>], workers: &Workers) -> BTreeMap<usize, f64> {
+    let mut targets: BTreeMap<usize, (f64, Vec<Vec<f64>>)> = BTreeMap::new();
+    for population in open.iter().filter(|population| population.stage == Stage::Tempering) {
+        let (_, gains) = targets.entry(population.target).or_insert_with(|| (population.beta, Vec::new()));
+        gains.push(population.gains());
+    }
+    let mut targets: Vec<_> = targets.into_iter().collect();
+    workers.for_each(&mut targets, |_, (_, (beta, gains))| *beta = stats::next_beta(gains, *beta, EFFECTIVE));
+    targets.into_iter().map(|(target, (beta, _))| (target, beta)).collect()
 }
 
 /// One round of moves of all populations: between models, then within them.

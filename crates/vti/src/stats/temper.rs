@@ -5,14 +5,22 @@ use super::{effective_draws, log_sum_exp};
 /// How precisely the next β is found: enough for likelihoods that differ by millions, as those of millions of rows do.
 const HALVINGS: usize = 40;
 
-/// The largest β' up to 1 at which weights `exp((β' − β) ℓ)` still leave this share of the possible particles; ℓ of impossible
-/// ones is −∞.
-pub(crate) fn next_beta(logs: &[f64], beta: f64, share: f64) -> f64 {
-    let possible: Vec<f64> = logs.iter().copied().filter(|log| log.is_finite()).collect();
-    let mut log_weights = vec![0.0; possible.len()];
+/// The largest β' up to 1 at which weights `exp((β' − β) ℓ)` still leave this share of the possible particles, in the mean over several
+/// runs; ℓ of impossible ones is −∞.
+///
+/// A run that chose its own β' would stop short of large weights whenever it happens to have one, and its mean weight would be too
+/// small: by about 1/n at each β for n particles, which adds up. Among several runs each has little say.
+pub(crate) fn next_beta(runs: &[Vec<f64>], beta: f64, share: f64) -> f64 {
+    let possible = |run: &Vec<f64>| run.iter().copied().filter(|log| log.is_finite()).collect::<Vec<f64>>();
+    let runs: Vec<Vec<f64>> = runs.iter().map(possible).filter(|run| !run.is_empty()).collect();
+    let mut log_weights = Vec::new();
     let mut enough = |to: f64| {
-        log_weights.iter_mut().zip(&possible).for_each(|(weight, log)| *weight = (to - beta) * log);
-        effective_draws(&log_weights) >= share * possible.len() as f64
+        let left = runs.iter().map(|run| {
+            log_weights.clear();
+            log_weights.extend(run.iter().map(|log| (to - beta) * log));
+            effective_draws(&log_weights) / run.len() as f64
+        });
+        left.sum::<f64>() >= share * runs.len() as f64
     };
     if enough(1.0) {
         return 1.0;

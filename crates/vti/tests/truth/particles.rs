@@ -222,11 +222,11 @@ fn annealed_evidences_of_models_are_those_in_closed_form() {
     }
 }
 
-/// A formula, a lattice, particles and weights of q: of one conjugate problem all of them give every model the same evidence. The
-/// problem is asked as one whose likelihood has a closed form and, with σ known, as one of its own that has none.
+/// A formula, a lattice, particles and weights of q: of one conjugate problem all of them give every model the same evidence.
 #[test]
 fn all_ways_to_an_evidence_agree() {
-    let table = RegressionData { terms: table().terms.into_iter().skip(1).take(2).collect(), ..table() };
+    // Two covariates that do not matter, so that q draws every model often.
+    let table = RegressionData { terms: table().terms.into_iter().skip(3).take(2).collect(), ..table() };
     let settings = SelectionSettings {
         likelihood: Likelihood::Gaussian { sigma: Some(1.0) },
         prior: CoefficientPrior::Normal { scale: 1.0 },
