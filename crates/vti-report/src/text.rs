@@ -60,7 +60,7 @@ pub fn text(answer: &Answer) -> String {
         Method::Weights | Method::Blocks | Method::Annealed => "corrected",
         Method::Chains => "by chains",
         Method::Particles => "by particles",
-        Method::Exact => return exact(answer),
+        Method::Exact | Method::Search => return unlearned(answer),
     };
     let sections = match &answer.found {
         Found::Select(found) | Found::Own(found) => terms(answer, found, corrected),
@@ -75,26 +75,58 @@ fn header(first: &str, corrected: &str, exact: bool) -> Vec<String> {
     header
 }
 
-/// Tables of an answer that is exact: one number for each thing.
-fn exact(answer: &Answer) -> String {
+/// Tables of an answer without a q: one number for each thing, exact or with its error.
+fn unlearned(answer: &Answer) -> String {
+    let is_exact = answer.is_exact();
+    let column = if is_exact { "exact" } else { "by chains" };
     let listed = |name: &str, found: Vec<(&String, &Quantity)>| {
-        let lines = found.into_iter().map(|(name, found)| row([name.clone(), probability(found.corrected)]));
-        table(&std::iter::once(row([name, "exact"])).chain(lines).collect::<Vec<_>>())
+        let said = |found: &Quantity| {
+            if is_exact { probability(found.corrected) } else { with_probability(found.corrected, found.se) }
+        };
+        let lines = found.into_iter().map(|(name, found)| row([name.clone(), said(found)]));
+        table(&std::iter::once(row([name, column])).chain(lines).collect::<Vec<_>>())
     };
     let mut sections = Vec::new();
     let models = answer.models.iter().take(MODELS).map(|model| (&model.label, &model.probability)).collect();
     let mut models = listed("model", models);
     if let Found::Select(found) | Found::Own(found) = &answer.found {
-        let parts = found.inclusion.0.iter().map(|(name, part)| (name, part)).collect();
-        sections.push(listed("inclusion probability", parts));
+        let parts: Vec<(&String, &Quantity)> = found.inclusion.0.iter().map(|(name, part)| (name, part)).collect();
+        let (parts, rest) = leading(parts, |(_, part)| part.corrected);
+        sections.push(listed("inclusion probability", parts) + &rest.map_or_else(String::new, less("terms")));
         models += &most_probable(found);
     }
     sections.push(models);
-    sections.push(coefficients("averaged over models", answer.found.coefficients(), None));
-    let mut lines = vec![format!("log evidence: {:.4}", answer.log_evidence.estimate)];
+    let (shown, rest) =
+        leading(answer.found.coefficients().iter().collect(), |(_, found)| (found.mean.corrected / found.sd).abs());
+    let shown = coefficients("averaged over models", shown, false, (!is_exact).then_some(column));
+    sections.push(shown + &rest.map_or_else(String::new, less("parameters")));
+    let evidence = &answer.log_evidence;
+    let error = if is_exact { String::new() } else { format!(" ± {:.4}", evidence.se) };
+    let mut lines = vec![format!("log evidence: {:.4}{error}", evidence.estimate)];
     lines.extend(remarks(answer));
     sections.push(lines.join("\n"));
     sections.join("\n\n")
+}
+
+/// Of many things those with the largest numbers, in their order, and how many are left out.
+fn leading<T: Copy>(all: Vec<T>, size: impl Fn(T) -> f64) -> (Vec<T>, Option<usize>) {
+    /// So many are shown at most.
+    const SHOWN: usize = 60;
+    if all.len() <= SHOWN {
+        return (all, None);
+    }
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    // What is no number comes last.
+    let rank = |place: usize| Some(size(all[place])).filter(|size| !size.is_nan()).unwrap_or(-1.0);
+    order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)));
+    order.truncate(SHOWN);
+    order.sort_unstable();
+    (order.into_iter().map(|place| all[place]).collect(), Some(all.len() - SHOWN))
+}
+
+/// A line about what is not shown.
+fn less(what: &str) -> impl Fn(usize) -> String {
+    move |count| format!("\n{count} more {what} are in summary.json and report.html")
 }
 
 /// The models that stand for all.
@@ -109,7 +141,7 @@ fn terms(answer: &Answer, found: &Terms, corrected: &str) -> Vec<String> {
     let models = models(answer, "model", corrected) + &most_probable(found);
     let inclusion = (!found.inclusion.0.is_empty()).then(|| inclusion(answer, found, corrected));
     let coefficients = (!found.coefficients.0.is_empty())
-        .then(|| coefficients("averaged over models", &found.coefficients.0, Some(corrected)));
+        .then(|| coefficients("averaged over models", &found.coefficients.0, true, Some(corrected)));
     inclusion.into_iter().chain([models]).chain(coefficients).collect()
 }
 
@@ -135,7 +167,7 @@ fn graphs(answer: &Answer, found: &Graphs, corrected: &str) -> Vec<String> {
         let listed: Vec<String> = likely(&found.edges).0.iter().map(|edge| found.edges.name(edge)).collect();
         let weights: Vec<(String, Coefficient)> =
             weights.0.iter().filter(|(name, _)| listed.contains(name)).cloned().collect();
-        coefficients("weight, averaged over graphs", &weights, Some(corrected))
+        coefficients("weight, averaged over graphs", &weights, true, Some(corrected))
     }));
     sections.extend(found.truth.as_ref().map(|found| truth(found, corrected)));
     sections
@@ -211,19 +243,27 @@ fn models(answer: &Answer, name: &str, corrected: &str) -> String {
     table(&rows)
 }
 
-/// Parameters averaged over models: as learned, and `corrected` as it is called here, unless all is exact; and exact where
-/// that is known.
-fn coefficients(name: &str, found: &[(String, Coefficient)], corrected: Option<&str>) -> String {
+/// Parameters averaged over models: as learned where they were, `corrected` as it is called here, unless all is exact; and
+/// exact where that is known.
+fn coefficients<'a>(
+    name: &str,
+    found: impl IntoIterator<Item = &'a (String, Coefficient)>,
+    is_learned: bool,
+    corrected: Option<&str>,
+) -> String {
+    let found: Vec<&(String, Coefficient)> = found.into_iter().collect();
     let known = found.iter().any(|(_, found)| found.mean.exact.is_some());
     let mut head = vec![name];
-    head.extend(corrected.into_iter().flat_map(|corrected| ["q", corrected]));
+    head.extend(is_learned.then_some("q"));
+    head.extend(corrected);
     head.extend(known.then_some("exact"));
     head.extend(["sd", "2.5 %", "97.5 %"]);
-    let line = |(name, found): &(String, Coefficient)| {
+    let line = |(name, found): &&(String, Coefficient)| {
         let Coefficient { mean, sd, interval: [low, high] } = *found;
-        let learned = corrected.map(|_| [number(mean.q), with_error(mean.corrected, mean.se)]);
+        let learned = is_learned.then(|| number(mean.q));
+        let corrected = corrected.map(|_| with_error(mean.corrected, mean.se));
         let exact = known.then(|| mean.exact.map_or_else(|| "–".into(), number));
-        let numbers = learned.into_iter().flatten().chain(exact).chain([sd, low, high].map(number));
+        let numbers = learned.into_iter().chain(corrected).chain(exact).chain([sd, low, high].map(number));
         std::iter::once(name.clone()).chain(numbers).collect()
     };
     let rows: Vec<Vec<String>> = std::iter::once(row(head)).chain(found.iter().map(line)).collect();

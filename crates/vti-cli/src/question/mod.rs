@@ -44,7 +44,7 @@ pub(crate) trait Question: Sized + Send + Sync {
         None
     }
 
-    /// What has an exact answer that is cheap; why there is none, if there is none.
+    /// What has evidences in closed form; why nothing has, if nothing has.
     fn in_closed_form(&self) -> Result<&Selection, String>;
 
     /// Bytes of the data in memory.

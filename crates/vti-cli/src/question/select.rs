@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use vti::answer::Subject;
 use vti::problem::Problem;
-use vti::problem::selection::{Enumeration, Selection, Standardise};
+use vti::problem::selection::{ClosedForm, Selection, Standardise};
 use vti::space::ModelSpace;
 
 use super::{Question, other_kind};
@@ -62,10 +62,7 @@ impl Question for Select {
     }
 
     fn in_closed_form(&self) -> Result<&Selection, String> {
-        match Enumeration::closed_form_affordable(&self.selection) {
-            Ok(()) => Ok(&self.selection),
-            Err(error) => Err(error.to_string()),
-        }
+        ClosedForm::new(&self.selection).map(|_| &*self.selection).map_err(|error| error.to_string())
     }
 
     fn data_bytes(&self) -> f64 {

@@ -232,6 +232,7 @@ impl<'a> Building<'a> {
             models: models[..models.len().min(MAX_MODELS)].to_vec(),
             exact: self.exact.map(|exact| self.compare(exact)),
             chains,
+            search: None,
             run,
         };
         Ok((answer, models))

@@ -6,6 +6,7 @@
 
 use super::exact::{ExactError, Fit, g_known, g_unknown, normal};
 use super::gaussian::Products;
+use super::scales::ScaleGrid;
 use super::{CoefficientPrior, Likelihood, Selection};
 use crate::triangular::{cholesky, dot, log_diagonal, packed_len, solve};
 use crate::workers::Workers;
@@ -124,7 +125,8 @@ impl<'a> ClosedForm<'a> {
             square: self.products.square,
             prior: self.selection.log_scale_prior(),
         };
-        scales.integral()
+        let along = |low: f64, step: f64, points: usize, values: &mut Vec<f64>| scales.along(low, step, points, values);
+        ScaleGrid::find(scales.n, scales.prior, along).log_integral()
     }
 }
 
@@ -179,13 +181,6 @@ impl Tridiagonal {
 
 /// Scales that are looked at together.
 const LANES: usize = 8;
-/// Scales on a coarse grid: 4 × [`LANES`].
-const COARSE: usize = 32;
-/// Nats below the mode that do not matter.
-const NEGLIGIBLE: f64 = 40.0;
-/// Prior standard deviations beyond which nothing is.
-const FARTHEST: f64 = 9.0;
-
 /// What the evidence of a model is an integral over.
 struct Scales {
     tridiagonal: Tridiagonal,
@@ -200,31 +195,6 @@ struct Scales {
 }
 
 impl Scales {
-    /// The sum over a grid of log σ, exact to many digits for a smooth function that vanishes at both ends. Where the function
-    /// matters is found on coarser grids first; between their points it may be higher, but not far from the highest of them.
-    fn integral(&self) -> f64 {
-        let (center, sd) = self.prior;
-        let (mut low, mut high) = (center - FARTHEST * sd, center + FARTHEST * sd);
-        // With few rows the function is not quite a normal one: half of its narrowest width leaves 12 digits or more.
-        let step = 0.5 * (2.0 * self.n + sd.powi(-2)).sqrt().recip();
-        let mut values = Vec::new();
-        while (high - low) / step > COARSE as f64 {
-            let coarse = (high - low) / (COARSE - 1) as f64;
-            self.along(low, coarse, COARSE, &mut values);
-            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let matters = |value: &f64| *value >= most - NEGLIGIBLE;
-            let first = values.iter().position(matters).unwrap_or(0).saturating_sub(1);
-            let last = (values.iter().rposition(matters).unwrap_or(COARSE) + 1).min(COARSE - 1);
-            (low, high) = (low + coarse * first as f64, low + coarse * last as f64);
-            if last - first > COARSE / 2 {
-                break;
-            }
-        }
-        let points = ((high - low) / step).ceil() as usize + 1;
-        self.along(low, (high - low) / (points - 1).max(1) as f64, points, &mut values);
-        crate::stats::log_sum_exp(&values) + ((high - low) / (points - 1).max(1) as f64).ln()
-    }
-
     /// The log of the function on a grid.
     fn along(&self, low: f64, step: f64, points: usize, values: &mut Vec<f64>) {
         values.clear();
