@@ -144,7 +144,7 @@ fn methods_that_cannot_be_are_refused_and_options_without_effect_are_named() {
     scratch.write("wide.csv", format!("{},y\n{rows}", names.join(",")));
     scratch.refused(&["select", "wide.csv", "--response", "y", "--method", "exact"], &["2^21 models are too many"]);
     scratch.refused(&["dag", "builtin:hald", "--method", "exact"], &["causal graphs are learned", "--method vti"]);
-    scratch.refused(&["demo", "--method", "annealing"], &["[possible values: auto, exact, vti]"]);
+    scratch.refused(&["demo", "--method", "annealing"], &["[possible values: auto, exact, search, vti]"]);
     // What was there is left alone.
     assert_eq!(scratch.json("run/summary.json")["correction"], "exact");
 }

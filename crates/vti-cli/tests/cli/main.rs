@@ -10,6 +10,7 @@ mod help;
 mod inputs;
 mod python;
 mod results;
+mod search;
 mod simulate;
 mod support;
 

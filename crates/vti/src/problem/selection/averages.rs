@@ -58,10 +58,17 @@ fn by_models(
     map: &Measured,
     enumeration: &Enumeration,
 ) -> Result<Vec<Sums>, ExactError> {
-    /// All models that are less probable hold no more than 10⁻¹³ together.
-    const NEGLIGIBLE: f64 = 1e-19;
+    /// The least probable models, which together hold no more than this, change no digit that anybody reads.
+    const NEGLIGIBLE: f64 = 1e-9;
     let probabilities = &enumeration.probabilities;
-    let numbers: Vec<usize> = (0..probabilities.len()).filter(|&number| probabilities[number] > NEGLIGIBLE).collect();
+    let mut numbers: Vec<usize> = (0..probabilities.len()).filter(|&number| probabilities[number] > 0.0).collect();
+    numbers.sort_unstable_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b]).then(a.cmp(&b)));
+    let mut left_out = 0.0;
+    let first = numbers.iter().position(|&number| {
+        left_out += probabilities[number];
+        left_out > NEGLIGIBLE
+    });
+    numbers.drain(..first.unwrap_or(0));
     let mut tasks: Vec<(&[usize], Sums)> =
         numbers.chunks(TASK_MODELS).map(|numbers| (numbers, Sums::new(map))).collect();
     workers.try_for_each(&mut tasks, |_, (numbers, sums)| {

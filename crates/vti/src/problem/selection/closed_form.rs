@@ -181,6 +181,8 @@ impl Tridiagonal {
 
 /// Scales that are looked at together.
 const LANES: usize = 8;
+/// Pivots of which the logarithm is taken together.
+const PIVOTS: usize = 8;
 /// What the evidence of a model is an integral over.
 struct Scales {
     tridiagonal: Tridiagonal,
@@ -223,7 +225,7 @@ impl Scales {
                 // With a factor 1/λ to each, most are near 1 and few are large: a product of some does not overflow.
                 product[lane] *= pivots[lane] / penalties[lane];
             }
-            if i % 4 == 3 || i + 1 == diagonal.len() {
+            if i % PIVOTS == PIVOTS - 1 || i + 1 == diagonal.len() {
                 for lane in 0..LANES {
                     log_determinant[lane] += product[lane].ln();
                     product[lane] = 1.0;
@@ -236,7 +238,7 @@ impl Scales {
             let residual = self.square + penalties[lane] * self.mean * self.mean - explained[lane];
             -0.5 * self.n * (std::f64::consts::TAU.ln() + 2.0 * log_sigma)
                 - 0.5 * log_determinant[lane]
-                - 0.5 * residual.max(0.0) * (-2.0 * log_sigma).exp()
+                - 0.5 * residual.max(0.0) / (penalties[lane] * self.scale * self.scale)
                 - 0.5 * off * off
                 - sd.ln()
                 - 0.5 * std::f64::consts::TAU.ln()

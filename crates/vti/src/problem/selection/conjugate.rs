@@ -272,10 +272,18 @@ impl Coefficients {
         let (variance, pull) = (sigma * sigma, self.prior_precision * self.mean);
         // −2 log of the density, without what σ alone makes of it.
         let mut twice = self.total / variance + pull * self.mean;
-        // What the freedom of the coefficients costs, and what they explain.
-        for (_, precision, mean) in self.given(sigma) {
-            twice += (precision / self.prior_precision).ln() - precision * mean * mean;
+        // What the freedom of the coefficients costs, and what they explain. Logarithms are those of products, few enough not
+        // to overflow.
+        let mut product = 1.0;
+        for (place, (_, precision, mean)) in self.given(sigma).enumerate() {
+            product *= precision / self.prior_precision;
+            if place % 8 == 7 {
+                twice += f64::ln(product);
+                product = 1.0;
+            }
+            twice -= precision * mean * mean;
         }
+        twice += product.ln();
         -0.5 * (self.rows * (std::f64::consts::TAU * variance).ln() + twice)
     }
 

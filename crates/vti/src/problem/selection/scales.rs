@@ -29,7 +29,8 @@ impl ScaleGrid {
         // rows the function is not quite a normal one: half of its narrowest width leaves 12 digits or more.
         let step = 0.5 * (2.0 * rows + sd.powi(-2)).sqrt().recip();
         let mut values = Vec::new();
-        while (high - low) / step > COARSE as f64 {
+        // Another coarse grid is worth its while if it leaves less than half of the range.
+        while (high - low) / step > 2.0 * COARSE as f64 {
             let coarse = (high - low) / (COARSE - 1) as f64;
             along(low, coarse, COARSE, &mut values);
             let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
