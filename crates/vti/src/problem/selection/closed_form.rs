@@ -211,19 +211,21 @@ impl Scales {
     fn at(&self, log_sigmas: &[f64; LANES]) -> [f64; LANES] {
         let Tridiagonal { diagonal, beside, cross } = &self.tridiagonal;
         let penalties = log_sigmas.map(|log_sigma| (2.0 * log_sigma).exp() / (self.scale * self.scale));
-        let (mut pivots, mut projected) = ([1.0; LANES], [0.0; LANES]);
+        let inverse_penalties = penalties.map(f64::recip);
+        let (mut inverses, mut projected) = ([1.0; LANES], [0.0; LANES]);
         let (mut product, mut log_determinant, mut explained) = ([1.0; LANES], [0.0; LANES], [0.0; LANES]);
         for (i, (&own, &with_response)) in diagonal.iter().zip(cross).enumerate() {
             let left = if i == 0 { 0.0 } else { beside[i - 1] };
             let pull = if i == 0 { self.mean } else { 0.0 };
             for lane in 0..LANES {
-                let factor = left / pivots[lane];
+                let factor = left * inverses[lane];
                 // Rounding must not make it negative: it is at least λ.
-                pivots[lane] = (own + penalties[lane] - factor * left).max(penalties[lane]);
+                let pivot = (own + penalties[lane] - factor * left).max(penalties[lane]);
+                inverses[lane] = pivot.recip();
                 projected[lane] = with_response - pull * penalties[lane] - factor * projected[lane];
-                explained[lane] += projected[lane] * projected[lane] / pivots[lane];
+                explained[lane] += projected[lane] * projected[lane] * inverses[lane];
                 // With a factor 1/λ to each, most are near 1 and few are large: a product of some does not overflow.
-                product[lane] *= pivots[lane] / penalties[lane];
+                product[lane] *= pivot * inverse_penalties[lane];
             }
             if i % PIVOTS == PIVOTS - 1 || i + 1 == diagonal.len() {
                 for lane in 0..LANES {
