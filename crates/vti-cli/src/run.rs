@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use vti::answer::{Replicate, Run};
+use vti::answer::{Answer, Replicate, Run};
 use vti::device::Device;
 use vti::problem::selection::Enumeration;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
@@ -18,7 +18,7 @@ use crate::estimate::Estimate;
 use crate::failure::{Ending, Usage};
 use crate::print;
 use crate::progress::{self, Checking, Progress, Watched};
-use crate::question::{Job, Question, start};
+use crate::question::{InClosedForm, Job, Question, start};
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
 use crate::signals::Signals;
@@ -157,11 +157,7 @@ impl Job for Training<'_> {
         let checking = Checking::new(args.quiet, &*session.problem(), &signals).no_longer_than(run.seconds.train);
         let answer = conclude(&session, dir, &device, &posterior, run, Chains::Settings, checking)?;
         show(&answer, args.json)?;
-        let files = match answer.found.graphs() {
-            None => "models.csv and report.html",
-            Some(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
-        };
-        talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
+        talk(args, &format!("everything is in {}, {} among it", dir.path().display(), files(&answer)));
         Ok(signals.ending(&cut_short(dir)))
     }
 }
@@ -174,15 +170,21 @@ fn choose<Q: Question>(session: &Session<Q>) -> Result<Method> {
     let learn = "--method vti learns the answer";
     match (method, closed) {
         (Method::Vti, _) | (Method::Auto, Err(_)) => Ok(Method::Vti),
-        (Method::Search, Ok(_)) => Ok(Method::Search),
+        (Method::Search, Ok(InClosedForm::Selection(_))) => Ok(Method::Search),
+        (Method::Search, Ok(InClosedForm::Graphs(_))) => {
+            refuse("chains over models are for variable selection", "--method exact sums all graphs")
+        }
+        (Method::Exact | Method::Auto, Ok(InClosedForm::Graphs(_))) => Ok(Method::Exact),
         (Method::Exact | Method::Search, Err(reason)) => refuse(&reason, learn),
-        (Method::Exact | Method::Auto, Ok(selection)) => match Enumeration::closed_form_affordable(selection) {
-            Ok(()) => Ok(Method::Exact),
-            Err(_) if method == Method::Auto => Ok(Method::Search),
-            Err(reason) => {
-                refuse(&reason.to_string(), &format!("--method search runs chains over models instead, {learn}"))
+        (Method::Exact | Method::Auto, Ok(InClosedForm::Selection(selection))) => {
+            match Enumeration::closed_form_affordable(selection) {
+                Ok(()) => Ok(Method::Exact),
+                Err(_) if method == Method::Auto => Ok(Method::Search),
+                Err(reason) => {
+                    refuse(&reason.to_string(), &format!("--method search runs chains over models instead, {learn}"))
+                }
             }
-        },
+        }
     }
 }
 
@@ -205,13 +207,21 @@ fn answer_in_closed_form<Q: Question>(
         dir.prepare()?;
         rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
     }
-    let signals = Signals::listen()?;
+    let signals = Signals::listen_if(method == Method::Search)?;
     let Some(answer) = closed_form::conclude(session, dir, workers, &signals, args.quiet)? else {
         return Ok(signals.ending("interrupted before there was anything to tell"));
     };
     show(&answer, args.json)?;
-    talk(args, &format!("everything is in {}, models.csv and report.html among it", dir.path().display()));
+    talk(args, &format!("everything is in {}, {} among it", dir.path().display(), files(&answer)));
     Ok(signals.ending(&search_cut_short(dir)))
+}
+
+/// What people look at first.
+fn files(answer: &Answer) -> &'static str {
+    match answer.found.graphs() {
+        None => "models.csv and report.html",
+        Some(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
+    }
 }
 
 const EXACT: &str = "all models can be summed in closed form: the answer is exact, and nothing is trained";

@@ -48,7 +48,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) resume: bool,
     /// How the answer is found. exact: by sums over all models, without training, so that options about training have no
-    /// effect; for a Gaussian response with up to 20 optional terms. search: by chains over models with exact evidences,
+    /// effect; for a Gaussian response with up to 20 optional terms, and for linear graphs of up to 15 nodes. search: by chains over models with exact evidences,
     /// without training, for a Gaussian response with any number of them. vti: learned. auto: the first of these that is
     /// possible [default: auto; of the demo: vti]
     #[arg(long, value_enum)]

@@ -79,7 +79,7 @@ impl Job for Again<'_> {
         if !session.config.is_learned() && chains == Chains::Always {
             return Err(nothing_to_refine(&session.config, dir).into());
         }
-        let signals = Signals::listen()?;
+        let signals = Signals::listen_if(session.config.machine.method != Method::Exact)?;
         if !session.config.is_learned() {
             let answer = closed_form::conclude(&session, dir, device.workers(), &signals, false)?;
             answer.map(|answer| show(&answer, json)).transpose()?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use vti::answer::Subject;
 use vti::device::Device;
-use vti::posterior::{ConjugatePosterior, Point, Posterior};
+use vti::posterior::{Point, Posterior};
 use vti::space::{Model, ModelSpace};
 use vti_report::files::{column_name, csv_bytes};
 
@@ -47,7 +47,7 @@ impl Job for Densities<'_> {
         let known = if session.config.is_learned() {
             Known::Learned(Box::new(session.posterior(dir, &device)?))
         } else {
-            Known::Conjugate(closed_form::posterior(&session, dir, device.workers())?)
+            Known::InClosedForm(closed_form::posterior(&session, dir, device.workers())?)
         };
         let source = Source::read(&args.points)?;
         let (raw, words) = (source.parse()?, source.texts("word")?);
@@ -111,14 +111,14 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
 /// What densities are asked of.
 enum Known<'a, D: Device> {
     Learned(Box<Posterior<D>>),
-    Conjugate(ConjugatePosterior<'a>),
+    InClosedForm(closed_form::Known<'a>),
 }
 
 impl<D: Device> Known<'_, D> {
     fn active_parameters(&self, model: &Model) -> Vec<usize> {
         match self {
             Self::Learned(posterior) => posterior.active_parameters(model),
-            Self::Conjugate(posterior) => posterior.active_parameters(model),
+            Self::InClosedForm(posterior) => posterior.active_parameters(model),
         }
     }
 
@@ -126,7 +126,7 @@ impl<D: Device> Known<'_, D> {
     fn log_q(&self, points: &[Point]) -> Result<Vec<f64>> {
         match self {
             Self::Learned(posterior) => Ok(posterior.log_q(points)?),
-            Self::Conjugate(posterior) => {
+            Self::InClosedForm(posterior) => {
                 Ok(points.iter().map(|point| posterior.log_prob(point)).collect::<Result<_, _>>()?)
             }
         }

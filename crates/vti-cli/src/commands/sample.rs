@@ -55,7 +55,7 @@ impl Job for Sampling<'_> {
             Samples::draw(&session.posterior(dir, &device)?, units, count, args.batch)?
         } else {
             let (workers, batch) = (device.workers(), closed_form_batch(args.batch));
-            Samples::draw_conjugate(&closed_form::posterior(&session, dir, workers)?, units, count, batch, workers)?
+            closed_form::posterior(&session, dir, workers)?.draw(units, count, batch, workers)?
         };
         match &args.out {
             Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {

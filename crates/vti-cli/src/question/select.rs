@@ -8,7 +8,7 @@ use vti::problem::Problem;
 use vti::problem::selection::{ClosedForm, Selection, Standardise};
 use vti::space::ModelSpace;
 
-use super::{Question, other_kind};
+use super::{InClosedForm, Question, other_kind};
 use crate::config::{Config, ProblemConfig};
 use crate::data::{self, Loaded, Schema};
 
@@ -61,8 +61,9 @@ impl Question for Select {
         Some(&self.loaded.schema)
     }
 
-    fn in_closed_form(&self) -> Result<&Selection, String> {
-        ClosedForm::new(&self.selection).map(|_| &*self.selection).map_err(|error| error.to_string())
+    fn in_closed_form(&self) -> Result<InClosedForm<'_>, String> {
+        let closed = ClosedForm::new(&self.selection).map_err(|error| error.to_string())?;
+        Ok(InClosedForm::Selection(closed.selection()))
     }
 
     fn data_bytes(&self) -> f64 {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Scratch, fixture, steady};
+use crate::support::{Scratch, check_draws, fixture, steady};
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
@@ -111,29 +111,8 @@ fn every_command_works_with_a_run_of_chains_over_models() {
     );
     let table = scratch.fine(&["compare", "run", "run"]).data;
     assert!(table.lines().nth(1).unwrap().ends_with("trust"), "{table}");
-    // Means of fresh draws are those of the chains, within five standard errors of both.
-    let count = 6000;
-    scratch.fine(&["sample", "run", "-n", &count.to_string(), "--out", "draws.csv"]);
-    let mut reader = csv::Reader::from_path(scratch.path("draws.csv")).unwrap();
-    let names: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
-    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    for (name, found) in summary["coefficients"].as_object().unwrap() {
-        let place = names.iter().position(|other| other == name).unwrap();
-        let mean = rows.iter().map(|row| row[place].parse().unwrap_or(0.0)).sum::<f64>() / f64::from(count);
-        // Models are drawn twice: for the file of the run, and from it.
-        let error = number(&found["sd"]) * (1.0 / f64::from(count) + 1.0 / 20_000.0).sqrt() + number(&found["se"]);
-        assert!((mean - number(&found["corrected"])).abs() < 5.0 * error, "{name}: {mean} {found}");
-    }
-    // Densities at draws are those that the draws say, and differ from the target by the evidence.
-    let first: String = scratch.read("draws.csv").lines().take(20).map(|line| format!("{line}\n")).collect();
-    scratch.write("points.csv", &first);
-    let found = scratch.fine(&["log-prob", "run", "points.csv"]).data;
-    for (line, row) in found.lines().skip(1).zip(&rows) {
-        let cells: Vec<&str> = line.rsplit(',').collect();
-        let [target, q]: [f64; 2] = [cells[0].parse().unwrap(), cells[1].parse().unwrap()];
-        assert!((q - row[2].parse::<f64>().unwrap()).abs() < 1e-6 * (1.0 + q.abs()), "{line}");
-        assert!((target - q - number(&summary["log_evidence"]["estimate"])).abs() < 1e-6, "{line}");
-    }
+    // Models are drawn twice: for the file of the run, and from it.
+    check_draws(&scratch, "corrected", 1.0 / 20_000.0);
 }
 
 #[test]

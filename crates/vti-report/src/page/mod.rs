@@ -98,13 +98,13 @@ struct Content<'a> {
 pub fn page(answer: &Answer, samples: Option<&Samples>, beside: &Beside<'_>) -> String {
     let Beside { trace, settings, schema: _ } = *beside;
     let (exact, draws) = (exact_name(answer), samples.map(Draws::new));
-    let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, exact, draws.as_ref()));
     let corrected = match answer.correction {
         Method::Exact => None,
         Method::Search => Some("probability"),
         _ => Some("corrected"),
     };
     let versions = Versions { learned: answer.is_learned(), corrected, exact };
+    let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, versions, draws.as_ref()));
     let content = Content { answer, versions, draws, graph, trace };
     let about_graph = |section: fn(&Known<'_>) -> Option<String>| content.graph.as_ref().and_then(section);
     let sections = [
@@ -190,7 +190,7 @@ fn correction(method: Method) -> &'static str {
     }
 }
 
-/// Before the word draws.
+/// Before the words draws and probabilities.
 fn corrected(versions: Versions) -> &'static str {
     if versions.learned { " corrected" } else { "" }
 }

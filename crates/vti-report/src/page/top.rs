@@ -30,7 +30,10 @@ fn subtitle(answer: &Answer) -> String {
         Found::Own(_) => data.rows.map_or_else(String::new, |_| rows()),
     };
     let _ = match answer.correction {
-        Method::Exact => write!(text, "all models in closed form in {} s", fixed(run.seconds.check, 1)),
+        Method::Exact => {
+            let models = if answer.found.graphs().is_some() { "graphs" } else { "models" };
+            write!(text, "all {models} in closed form in {} s", fixed(run.seconds.check, 1))
+        }
         Method::Search => {
             write!(text, "chains over models with exact evidences in {} s", fixed(run.seconds.check, 1))
         }
@@ -123,9 +126,13 @@ fn facts(answer: &Answer) -> String {
 
 /// Key figures where nothing was learned.
 fn exact_facts(answer: &Answer) -> String {
+    let models = match &answer.found {
+        Found::Dag(graphs) => fact("nodes", &graphs.edges.nodes.len().to_string(), "all graphs over them"),
+        _ => fact("models", &format!("2^{}", answer.data.terms.unwrap_or_default()), "all of them"),
+    };
     let html = [
         fact("log evidence", &fixed(answer.log_evidence.estimate, 3), "log p(y), exact"),
-        fact("models", &format!("2^{}", answer.data.terms.unwrap_or_default()), "all of them"),
+        models,
         fact("time", &format!("{} s", fixed(answer.run.seconds.check, 1)), "sums over models, and draws"),
     ];
     format!("<div class=\"facts\">{}</div>\n", html.concat())

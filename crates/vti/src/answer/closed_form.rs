@@ -43,12 +43,12 @@ impl Findings {
         let known = Known {
             verdict: Verdict { kind: VerdictKind::Trust, text },
             log_evidence: Estimate { value: enumeration.log_evidence, se: 0.0 },
-            parts: enumeration.inclusion.iter().map(|p| Quantity::exactly(p.clamp(0.0, 1.0))).collect(),
             models: ranking.map(|number| enumerated(posterior, enumeration, number)).collect(),
-            mean: &|average| Quantity::exactly(average.mean),
             search: None,
         };
-        known.findings(posterior, subject, draws, workers, run)
+        let parts = enumeration.inclusion.iter().map(|p| Quantity::exactly(p.clamp(0.0, 1.0))).collect();
+        let terms = KnownTerms { parts, mean: &|average| Quantity::exactly(average.mean), known };
+        terms.findings(posterior, subject, draws, workers, run)
     }
 
     /// What follows from a search over models whose evidences are in closed form: probabilities with errors, parameters averaged
@@ -72,28 +72,63 @@ impl Findings {
         let known = Known {
             verdict: verdict(found, settings),
             log_evidence: found.log_evidence,
-            parts: found.features.iter().map(|feature| part(feature.probability)).collect(),
             models: found.models.iter().map(|model| met(posterior, model)).collect(),
-            mean: &mean,
             search: Some(facts(found, settings)),
         };
-        known.findings(posterior, subject, draws, workers, run)
+        let parts = found.features.iter().map(|feature| part(feature.probability)).collect();
+        KnownTerms { parts, mean: &mean, known }.findings(posterior, subject, draws, workers, run)
     }
 }
 
 /// What is known of models, and how well.
-struct Known<'a> {
-    verdict: Verdict,
-    log_evidence: Estimate,
+pub(super) struct Known {
+    pub(super) verdict: Verdict,
+    pub(super) log_evidence: Estimate,
     /// Most probable first.
-    models: Vec<ModelAnswer>,
+    pub(super) models: Vec<ModelAnswer>,
+    pub(super) search: Option<SearchFacts>,
+}
+
+impl Known {
+    /// With the question's own answer and draws.
+    pub(super) fn findings(
+        self,
+        subject: &Subject<'_>,
+        found: Found,
+        samples: Samples,
+        seed: u64,
+        run: Run,
+    ) -> Findings {
+        let Estimate { value, se } = self.log_evidence;
+        let exact = ExactComparison { log_evidence: value, total_variation: None };
+        let answer = Answer {
+            version: VERSION.into(),
+            title: subject.title.clone(),
+            data: subject.data.clone(),
+            verdict: self.verdict,
+            elbo: None,
+            log_evidence: LogEvidence { estimate: value, se, khat: None },
+            correction: if self.search.is_some() { Method::Search } else { Method::Exact },
+            found,
+            models: self.models[..self.models.len().min(MAX_MODELS)].to_vec(),
+            exact: self.search.is_none().then_some(exact),
+            chains: None,
+            search: self.search,
+            run: Run { seed, precision: f64::NAME.into(), ..run },
+        };
+        Findings { answer, models: self.models, samples }
+    }
+}
+
+/// What is known of the terms of a selection.
+struct KnownTerms<'a> {
     parts: Vec<Quantity>,
     /// What the mean of a parameter becomes.
     mean: &'a dyn Fn(&Average) -> Quantity,
-    search: Option<SearchFacts>,
+    known: Known,
 }
 
-impl Known<'_> {
+impl KnownTerms<'_> {
     fn findings(
         self,
         posterior: &ConjugatePosterior<'_>,
@@ -108,27 +143,11 @@ impl Known<'_> {
         }
         let affordable = (MAX_NUMBERS / expected.max(1)).max(MIN_DRAWS);
         let samples = Samples::draw_conjugate(posterior, subject.units(), draws.min(affordable), 0, workers)?;
-        let highest = self.models.first().map_or_else(String::new, |model| model.label.clone());
-        let parameters = coefficients(&posterior.averages(workers)?, self.mean, &samples, workers);
-        let terms = Terms::of_parts(posterior.selection().space(), self.parts, highest, parameters);
-        let Estimate { value, se } = self.log_evidence;
-        let exact = ExactComparison { log_evidence: value, total_variation: None };
-        let answer = Answer {
-            version: VERSION.into(),
-            title: subject.title.clone(),
-            data: subject.data.clone(),
-            verdict: self.verdict,
-            elbo: None,
-            log_evidence: LogEvidence { estimate: value, se, khat: None },
-            correction: if self.search.is_some() { Method::Search } else { Method::Exact },
-            found: Found::Select(terms),
-            models: self.models[..self.models.len().min(MAX_MODELS)].to_vec(),
-            exact: self.search.is_none().then_some(exact),
-            chains: None,
-            search: self.search,
-            run: Run { seed: posterior.seed(), precision: f64::NAME.into(), ..run },
-        };
-        Ok(Findings { answer, models: self.models, samples })
+        let Self { parts, mean, known } = self;
+        let highest = known.models.first().map_or_else(String::new, |model| model.label.clone());
+        let parameters = coefficients(&posterior.averages(workers)?, mean, &samples, workers);
+        let terms = Terms::of_parts(posterior.selection().space(), parts, highest, parameters);
+        Ok(known.findings(subject, Found::Select(terms), samples, posterior.seed(), run))
     }
 }
 
@@ -161,7 +180,7 @@ fn model(
 }
 
 /// Parameters averaged over models: means and standard deviations by sums, intervals from draws.
-fn coefficients(
+pub(super) fn coefficients(
     averages: &[Average],
     mean: &dyn Fn(&Average) -> Quantity,
     samples: &Samples,

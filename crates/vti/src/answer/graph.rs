@@ -291,15 +291,21 @@ impl<'a> Weighted<'a> {
         found
     }
 
-    /// How far they are from a truth, beside graphs under q and answers that use no data.
+    /// How far they are from a truth, beside graphs under q, where there is one, and answers that use no data.
     ///
     /// What follows from probabilities of edges is found from these: they are known better than those of the graphs.
-    pub(super) fn distance(&self, path: &str, truth: &Graph, q: &Self, edges: &Edges) -> Result<Truth, GraphError> {
+    pub(super) fn distance(
+        &self,
+        path: &str,
+        truth: &Graph,
+        q: Option<&Self>,
+        edges: &Edges,
+    ) -> Result<Truth, GraphError> {
         let scores = |graphs: &Self, edges: &[f64]| -> Result<[Scores; 2], GraphError> {
             Ok([Scores::of_edges(truth, edges)?, Scores::of_samples(truth, &graphs.all)?])
         };
         let corrected = scores(self, &edges.flat(|edge| edge.corrected))?;
-        let learned = scores(q, &edges.flat(|edge| edge.q))?;
+        let learned = q.map(|q| scores(q, &edges.flat(|edge| edge.q))).transpose()?;
         let of = |[by_edges, by_graphs]: &[Scores; 2], convention: &Convention| {
             (convention.value)(by_edges).or_else(|| (convention.value)(by_graphs))
         };
@@ -312,7 +318,7 @@ impl<'a> Weighted<'a> {
             label: convention.label.into(),
             meaning: convention.meaning.into(),
             better: convention.better,
-            q: of(&learned, convention),
+            q: learned.as_ref().and_then(|learned| of(learned, convention)),
             corrected: of(&corrected, convention),
             baselines: trivial.iter().map(|baseline| (convention.value)(&baseline.scores)).collect(),
         };

@@ -3,7 +3,7 @@
 //! A check, chains where there were any and the exact answer where it is known become an [`Answer`]: probabilities of models
 //! and of their parts (terms, edges), coefficients, evidence, verdict, and how it was computed. Every number that was learned
 //! is a [`Quantity`]: as q has it, corrected with its standard error, and exact where that is known. Where evidences are in
-//! closed form, nothing needs to be learned: [`Findings::exact`] where models can be enumerated, [`Findings::searched`] where
+//! closed form, nothing needs to be learned: [`Findings::exact`] and [`Findings::exact_graphs`] where models can be summed, [`Findings::searched`] where
 //! chains over models find those that matter. [`Findings`] are an
 //! answer with what stands behind it: all models that were met, and draws in the units of the data ([`Samples`]), from which
 //! predictions ([`Predictor`]) and plots are made.
@@ -43,6 +43,7 @@ mod build;
 mod closed_form;
 mod error;
 mod exact;
+mod exact_graphs;
 mod features;
 mod graph;
 mod heed;

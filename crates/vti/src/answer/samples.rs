@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Units;
 use crate::device::Device;
-use crate::posterior::{ConjugatePosterior, Draws, Posterior};
+use crate::posterior::{ConjugatePosterior, Draws, GraphPosterior, Posterior};
 use crate::problem::selection::ExactError;
 use crate::space::{Model, ModelSpace};
 use crate::workers::Workers;
@@ -134,6 +134,13 @@ impl Samples {
         let log_weight = vec![if log_evidence.is_finite() { log_evidence } else { 0.0 }; draws.len()];
         let active = |word: &[u16]| posterior.active_parameters(word);
         Ok(Self::in_units(posterior.selection().space(), active, units, &draws, &log_weight, 1))
+    }
+
+    /// Draws from the exact posterior of linear graphs, which count alike.
+    pub fn of_graphs(posterior: &GraphPosterior<'_>, units: &Units, draws: &Draws) -> Self {
+        let log_weight = vec![posterior.log_evidence(); draws.len()];
+        let active = |word: &[u16]| posterior.active_parameters(word);
+        Self::in_units(posterior.dag().space(), active, units, draws, &log_weight, 1)
     }
 
     /// How many there are.

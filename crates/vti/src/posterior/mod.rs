@@ -2,6 +2,7 @@
 
 mod conjugate;
 mod draws;
+mod graphs;
 mod saved;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 pub use conjugate::ConjugatePosterior;
 pub use draws::{BlockDraws, Draws};
+pub use graphs::GraphPosterior;
 pub use saved::LoadError;
 pub(crate) use saved::Saved;
 

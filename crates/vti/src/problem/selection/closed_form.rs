@@ -6,8 +6,8 @@
 
 use super::exact::{ExactError, Fit, g_known, g_unknown, normal};
 use super::gaussian::Products;
-use super::scales::ScaleGrid;
 use super::{CoefficientPrior, Likelihood, Selection};
+use crate::problem::scales::ScaleGrid;
 use crate::triangular::{cholesky, dot, log_diagonal, packed_len, solve};
 use crate::workers::Workers;
 

@@ -10,10 +10,9 @@ use super::eigen::diagonalise;
 use super::exact::ExactError;
 use super::gaussian::Products;
 use super::likelihood::{Likelihood, ln_gamma};
-use super::scales::ScaleGrid;
 use super::{CoefficientPrior, Selection};
+use crate::problem::scales::ScaleSteps;
 use crate::random::Stream;
-use crate::stats::log_sum_exp;
 
 /// The posterior of the parameters of one model, in closed form.
 ///
@@ -67,7 +66,11 @@ enum ScalePosterior {
         freedom: f64,
         squares: f64,
     },
-    Steps(Steps),
+    /// A density of one variable, with mean and standard deviation of the prior of log σ.
+    Steps {
+        steps: ScaleSteps,
+        prior: (f64, f64),
+    },
 }
 
 impl Conjugate {
@@ -83,9 +86,11 @@ impl Conjugate {
                 (ScalePosterior::Known(sigma), coefficients.log_normal_evidence(sigma))
             }
             (CoefficientPrior::Normal { .. }, None) => {
-                let steps = Steps::new(selection, &coefficients);
-                let log_evidence = steps.log_total;
-                (ScalePosterior::Steps(steps), log_evidence)
+                let prior = selection.log_scale_prior();
+                let steps =
+                    ScaleSteps::new(coefficients.rows, prior, |log_sigma| log_joint(&coefficients, prior, log_sigma));
+                let log_evidence = steps.log_total();
+                (ScalePosterior::Steps { steps, prior }, log_evidence)
             }
             (CoefficientPrior::G { .. }, sigma) => coefficients.by_g_prior(selection.spread(), sigma),
         };
@@ -105,8 +110,9 @@ impl Conjugate {
                 let sigma = (squares / stream.chi_squared(*freedom)).sqrt();
                 (vec![sigma], sigma)
             }
-            ScalePosterior::Steps(steps) => {
-                let sigma = steps.draw(&self.coefficients, stream).exp();
+            ScalePosterior::Steps { steps, prior } => {
+                let density = |log_sigma| log_joint(&self.coefficients, *prior, log_sigma);
+                let sigma = steps.draw(density, stream).exp();
                 (vec![sigma], sigma)
             }
         };
@@ -136,8 +142,8 @@ impl Conjugate {
                     - 0.5 * squares / (sigma * sigma)
             }
             // The density of σ, not of its logarithm.
-            ScalePosterior::Steps(steps) => {
-                log_joint(&self.coefficients, steps.prior, sigma.ln()) - steps.log_total - sigma.ln()
+            ScalePosterior::Steps { steps, prior } => {
+                log_joint(&self.coefficients, *prior, sigma.ln()) - steps.log_total() - sigma.ln()
             }
         };
         of_scale + self.coefficients.log_density(sigma, coefficients)
@@ -164,7 +170,7 @@ impl Conjugate {
         match &self.scale {
             ScalePosterior::Known(sigma) => add(1.0, [*sigma, sigma * sigma]),
             ScalePosterior::ChiSquared { freedom, squares } => add(1.0, scale_moments(*freedom, *squares)),
-            ScalePosterior::Steps(steps) => {
+            ScalePosterior::Steps { steps, .. } => {
                 // What is so little changes no digit.
                 let matters = steps.weights().filter(|(_, share)| *share > 1e-17);
                 matters.for_each(|(sigma, share)| add(share, [sigma, sigma * sigma]));
@@ -307,65 +313,6 @@ impl Coefficients {
                 (ScalePosterior::ChiSquared { freedom, squares }, log_evidence)
             }
         }
-    }
-}
-
-/// The density of log σ: exact at every place, and below steps between places of a grid.
-#[derive(Clone, Debug)]
-struct Steps {
-    /// Mean and standard deviation of the prior of log σ.
-    prior: (f64, f64),
-    /// Steps are between its places.
-    grid: ScaleGrid,
-    /// Logarithms of their heights, and the sums of their shares of the area up to each.
-    log_heights: Vec<f64>,
-    shares: Vec<f64>,
-    /// `log ∫ p(y | σ, m) p(log σ) d log σ`.
-    log_total: f64,
-}
-
-/// Steps end so far above both of their ends. Between neighbouring places of the grid the density has its mode, if it has one,
-/// less than a tenth of a nat above the higher of them.
-const MARGIN: f64 = 0.3;
-
-/// Draws beyond which the density does not look like one; half of them and more are accepted.
-const MAX_TRIES: usize = 10_000;
-
-impl Steps {
-    fn new(selection: &Selection, coefficients: &Coefficients) -> Self {
-        let prior = selection.log_scale_prior();
-        let grid = ScaleGrid::find(coefficients.rows, prior, |low, step, points, values| {
-            values.clear();
-            values.extend((0..points).map(|point| log_joint(coefficients, prior, low + step * point as f64)));
-        });
-        let log_total = grid.log_integral();
-        let log_heights: Vec<f64> = grid.values.windows(2).map(|ends| ends[0].max(ends[1]) + MARGIN).collect();
-        let log_area = log_sum_exp(&log_heights);
-        let add = |sum: &mut f64, height: &f64| {
-            *sum += (height - log_area).exp();
-            Some(*sum)
-        };
-        let shares = log_heights.iter().scan(0.0, add).collect();
-        Self { prior, grid, log_heights, shares, log_total }
-    }
-
-    /// Values of σ with the shares of the posterior that they stand for.
-    fn weights(&self) -> impl Iterator<Item = (f64, f64)> {
-        let log_scale = self.grid.step.ln() - self.log_total;
-        self.grid.sigmas().zip(&self.grid.values).map(move |(sigma, value)| (sigma, (value + log_scale).exp()))
-    }
-
-    /// A draw of log σ.
-    fn draw(&self, coefficients: &Coefficients, stream: &mut Stream) -> f64 {
-        for _ in 0..MAX_TRIES {
-            let place = stream.uniform();
-            let step = self.shares.partition_point(|&share| share <= place).min(self.shares.len() - 1);
-            let log_sigma = self.grid.low + self.grid.step * (step as f64 + stream.uniform());
-            if stream.uniform().ln() < log_joint(coefficients, self.prior, log_sigma) - self.log_heights[step] {
-                return log_sigma;
-            }
-        }
-        f64::NAN
     }
 }
 

@@ -15,7 +15,6 @@ mod preconditioner;
 mod prior;
 mod quadrature;
 mod reference;
-mod scales;
 pub mod simulate;
 mod starts;
 mod weighed;
