@@ -33,6 +33,9 @@ fn linear_graphs_are_exact_without_training_and_leave_every_file() {
     {
         assert!(scratch.path("run").join(file).metadata().unwrap().len() > 0, "{file}");
     }
+    for file in ["models.csv", "edges.csv", "graph.dot", "graph.graphml", "report.html"] {
+        assert!(!scratch.read(&format!("run/{file}")).contains("NaN"), "{file}");
+    }
     assert!(!scratch.path("run/posterior.safetensors").exists());
     let summary = scratch.json("run/summary.json");
     assert_eq!((&summary["correction"], &summary["verdict"]["kind"]), (&"exact".into(), &"trust".into()));

@@ -10,10 +10,14 @@ fn number(value: &Value) -> f64 {
 
 /// A table of 24 covariates of which three matter, more than can be enumerated.
 fn wide(scratch: &Scratch) {
-    let value = |row: u32, column: u32| (f64::from((row + 1) * (column + 3)) * 0.7 + f64::from(row * row)).sin();
+    // Digits of sines far behind the point are as good as random.
+    let value = |row: u32, column: u32| {
+        let digits = (f64::from(row) * 12.9898 + f64::from(column) * 78.233).sin() * 43_758.545_3;
+        3.46 * (digits - digits.floor() - 0.5)
+    };
     let line = |row: u32| {
         let noise = value(row, 40) + value(row, 41) + value(row, 42);
-        let y = 2.0 + value(row, 1) - 0.7 * value(row, 5) + 0.4 * value(row, 9) + 0.6 * noise;
+        let y = 2.0 + value(row, 1) - 0.7 * value(row, 5) + 0.7 * value(row, 9) + 0.6 * noise;
         let cells = (0..24).map(|column| value(row, column).to_string() + ",").collect::<String>();
         format!("{cells}{y}\n")
     };
@@ -75,7 +79,7 @@ fn chains_over_models_find_what_enumeration_finds() {
         for key in ["inclusion", "coefficients"] {
             for (name, part) in found[key].as_object().unwrap() {
                 let off = (number(&part["corrected"]) - number(&exact[key][name]["exact"])).abs();
-                assert!(off <= 4.0 * number(&part["se"]) + 1e-9, "{prior}, {name}: {part}, {}", exact[key][name]);
+                assert!(off <= 4.0 * number(&part["se"]) + 1e-7, "{prior}, {name}: {part}, {}", exact[key][name]);
             }
         }
         let off = number(&found["log_evidence"]["estimate"]) - number(&exact["log_evidence"]["estimate"]);

@@ -49,7 +49,8 @@ pub struct Edges {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Matrices {
     nodes: Vec<String>,
-    q: Vec<Vec<f64>>,
+    /// None where nothing was learned.
+    q: Option<Vec<Vec<f64>>>,
     corrected: Vec<Vec<f64>>,
     se: Vec<Vec<f64>>,
     exact: Option<Vec<Vec<f64>>>,
@@ -61,9 +62,10 @@ impl From<Edges> for Matrices {
             probabilities.iter().map(|row| row.iter().map(of).collect()).collect()
         };
         let known = probabilities.iter().flatten().all(|quantity| quantity.exact.is_some());
+        let is_learned = !probabilities.iter().flatten().any(|quantity| quantity.q.is_nan());
         Self {
             nodes,
-            q: matrix(|quantity| quantity.q),
+            q: is_learned.then(|| matrix(|quantity| quantity.q)),
             corrected: matrix(|quantity| quantity.corrected),
             se: matrix(|quantity| quantity.se),
             exact: known.then(|| matrix(|quantity| quantity.exact.unwrap_or(f64::NAN))),
@@ -77,11 +79,12 @@ impl TryFrom<Matrices> for Edges {
     fn try_from(Matrices { nodes, q, corrected, se, exact }: Matrices) -> Result<Self, String> {
         let count = nodes.len();
         let square = |matrix: &[Vec<f64>]| matrix.len() == count && matrix.iter().all(|row| row.len() == count);
-        if ![Some(&q), Some(&corrected), Some(&se), exact.as_ref()].into_iter().flatten().all(|matrix| square(matrix)) {
+        if ![q.as_ref(), Some(&corrected), Some(&se), exact.as_ref()].into_iter().flatten().all(|matrix| square(matrix))
+        {
             return Err(format!("the matrices of edges are not {count} × {count}"));
         }
         let quantity = |from: usize, to: usize| Quantity {
-            q: q[from][to],
+            q: q.as_ref().map_or(f64::NAN, |q| q[from][to]),
             corrected: corrected[from][to],
             se: se[from][to],
             exact: exact.as_ref().map(|exact| exact[from][to]),
