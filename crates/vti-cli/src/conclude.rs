@@ -76,6 +76,11 @@ pub(crate) fn cut_short(dir: &RunDir) -> String {
     format!("the check was cut short\nhint: `vti check {}` goes on with it", dir.path().display())
 }
 
+/// What is said of chains over models that somebody ended.
+pub(crate) fn search_cut_short(dir: &RunDir) -> String {
+    format!("the chains were cut short\nhint: `vti check {}` runs them anew", dir.path().display())
+}
+
 /// Writes everything that was found.
 pub(crate) fn write<Q: Question>(session: &Session<Q>, dir: &RunDir, found: &Findings) -> Result<()> {
     let schema = session.question.schema().map(serde_json::to_value).transpose()?;

@@ -1,12 +1,12 @@
 //! The `vti` command.
 
 mod args;
+mod closed_form;
 mod commands;
 mod conclude;
 mod config;
 mod data;
 mod estimate;
-mod exact;
 mod failure;
 mod print;
 mod progress;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use vti::check::Stage;
 use vti::problem::Problem;
+use vti::search::SearchProgress;
 use vti::space::ModelSpace;
 use vti::train::{Observer, StepReport};
 use vti_report::Trace;
@@ -163,6 +164,54 @@ impl<'a> Checking<'a> {
             print::redraw("");
         }
         self.signals.stopped()
+    }
+}
+
+/// Shows how far chains over models have come.
+pub(crate) struct Searching<'a> {
+    show: Show,
+    last: Instant,
+    signals: &'a Signals,
+    /// When it has taken long enough.
+    deadline: Option<Instant>,
+}
+
+impl<'a> Searching<'a> {
+    pub(crate) fn new(quiet: bool, signals: &'a Signals, time_limit: Option<f64>) -> Self {
+        let limit = time_limit.and_then(|limit| Duration::try_from_secs_f64(limit).ok());
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        Self { show: Show::new(quiet), last: Instant::now(), signals, deadline }
+    }
+
+    /// Whether to go on.
+    pub(crate) fn show(&mut self, progress: &SearchProgress) -> bool {
+        let text = || {
+            let agreement = progress.diagnosis.map_or_else(
+                || "warming up".into(),
+                |found| format!("largest R̂ {:.3}, smallest effective size {:.0}", found.rhat, found.effective),
+            );
+            let SearchProgress { iteration, asked, .. } = progress;
+            format!("chains over models: iteration {iteration}, {asked} evidences, {agreement}")
+        };
+        let since = self.last.elapsed();
+        match self.show {
+            Show::Bar if since >= REDRAW => print::redraw(&text()),
+            Show::Lines if since >= TALK => print::talk(&text()),
+            _ => return self.goes_on(),
+        }
+        self.last = Instant::now();
+        self.goes_on()
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.signals.stopped() && self.deadline.is_none_or(|deadline| Instant::now() < deadline)
+    }
+
+    /// Clears the terminal's line.
+    pub(crate) fn finish(self) {
+        if self.show == Show::Bar {
+            print::redraw("");
+        }
     }
 }
 

@@ -3,21 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use vti::answer::{Replicate, Run};
+use vti::answer::{Answer, Replicate, Run};
 use vti::device::Device;
+use vti::problem::selection::Enumeration;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
 use vti::workers::Workers;
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
-use crate::conclude::{Chains, conclude, cut_short, show};
+use crate::closed_form;
+use crate::conclude::{Chains, conclude, cut_short, search_cut_short, show};
 use crate::config::{Config, Method};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
-use crate::exact;
 use crate::failure::{Ending, Usage};
 use crate::print;
 use crate::progress::{self, Checking, Progress, Watched};
-use crate::question::{Job, Question, start};
+use crate::question::{InClosedForm, Job, Question, start};
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
 use crate::signals::Signals;
@@ -124,8 +125,8 @@ impl Job for Training<'_> {
         }
         session.config.check_limits()?;
         session.config.machine.method = choose(&session)?;
-        if session.config.machine.method == Method::Exact {
-            return answer_exactly(&session, dir, device.workers(), args);
+        if !session.config.is_learned() {
+            return answer_in_closed_form(&session, dir, device.workers(), args);
         }
         let settings = train_settings(&session.config, dir, None);
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
@@ -156,37 +157,49 @@ impl Job for Training<'_> {
         let checking = Checking::new(args.quiet, &*session.problem(), &signals).no_longer_than(run.seconds.train);
         let answer = conclude(&session, dir, &device, posterior, run, Chains::Settings, checking)?;
         show(&answer, args.json)?;
-        let files = match answer.found.graphs() {
-            None => "models.csv and report.html",
-            Some(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
-        };
-        talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
+        talk(args, &format!("everything is in {}, {} among it", dir.path().display(), files(&answer)));
         Ok(signals.ending(&cut_short(dir)))
     }
 }
 
 /// How the answer is found. A run that is taken up again, and an earlier version's, has made its choice.
 fn choose<Q: Question>(session: &Session<Q>) -> Result<Method> {
-    match (session.config.machine.method, session.question.in_closed_form()) {
+    let (method, closed) = (session.config.machine.method, session.question.in_closed_form());
+    let name = if method == Method::Search { "search" } else { "exact" };
+    let refuse = |reason: &str, hint: &str| Err(Usage(format!("--method {name}: {reason}\nhint: {hint}")).into());
+    let learn = "--method vti learns the answer";
+    match (method, closed) {
         (Method::Vti, _) | (Method::Auto, Err(_)) => Ok(Method::Vti),
-        (Method::Exact | Method::Auto, Ok(_)) => Ok(Method::Exact),
-        (Method::Exact, Err(reason)) => {
-            Err(Usage(format!("--method exact: {reason}\nhint: --method vti learns the answer")).into())
+        (Method::Search, Ok(InClosedForm::Selection(_))) => Ok(Method::Search),
+        (Method::Search, Ok(InClosedForm::Graphs(_))) => {
+            refuse("chains over models are for variable selection", "--method exact sums all graphs")
+        }
+        (Method::Exact | Method::Auto, Ok(InClosedForm::Graphs(_))) => Ok(Method::Exact),
+        (Method::Exact | Method::Search, Err(reason)) => refuse(&reason, learn),
+        (Method::Exact | Method::Auto, Ok(InClosedForm::Selection(selection))) => {
+            match Enumeration::closed_form_affordable(selection) {
+                Ok(()) => Ok(Method::Exact),
+                Err(_) if method == Method::Auto => Ok(Method::Search),
+                Err(reason) => {
+                    refuse(&reason.to_string(), &format!("--method search runs chains over models instead, {learn}"))
+                }
+            }
         }
     }
 }
 
-/// The exact answer, without training.
-fn answer_exactly<Q: Question>(
+/// The answer without training.
+fn answer_in_closed_form<Q: Question>(
     session: &Session<Q>,
     dir: &RunDir,
     workers: &Workers,
     args: &RunArgs,
 ) -> Result<Ending> {
+    let method = session.config.machine.method;
     talk(args, &format!("{}: {}", session.config.source.data, session.question.headline()));
     session.question.notes().iter().for_each(|note| talk(args, note));
-    talk(args, "all models can be summed in closed form: the answer is exact, and nothing is trained");
-    let given = args.of_training();
+    talk(args, if method == Method::Exact { EXACT } else { SEARCHED });
+    let given = args.of_training(method);
     if !given.is_empty() {
         talk(args, &format!("{}: no effect without training; --method vti trains", given.join(", ")));
     }
@@ -194,11 +207,27 @@ fn answer_exactly<Q: Question>(
         dir.prepare()?;
         rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
     }
-    let answer = exact::conclude(session, dir, workers)?;
+    let signals = Signals::listen_if(method == Method::Search)?;
+    let Some(answer) = closed_form::conclude(session, dir, workers, &signals, args.quiet)? else {
+        return Ok(signals.ending("interrupted before there was anything to tell"));
+    };
     show(&answer, args.json)?;
-    talk(args, &format!("everything is in {}, models.csv and report.html among it", dir.path().display()));
-    Ok(Ending::Done)
+    talk(args, &format!("everything is in {}, {} among it", dir.path().display(), files(&answer)));
+    Ok(signals.ending(&search_cut_short(dir)))
 }
+
+/// What people look at first.
+fn files(answer: &Answer) -> &'static str {
+    match answer.found.graphs() {
+        None => "models.csv and report.html",
+        Some(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
+    }
+}
+
+const EXACT: &str = "all models can be summed in closed form: the answer is exact, and nothing is trained";
+
+const SEARCHED: &str = "evidences of models are in closed form, but there are too many models to sum all: chains over models with \
+    exact evidences answer, and nothing is trained";
 
 /// Writes down how many steps a time limit came to, so that the settings repeat the run. Several runs plan for themselves.
 fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {

@@ -32,6 +32,11 @@ impl Signals {
         Ok(signals)
     }
 
+    /// Listens where there is something to keep when somebody wants to stop; otherwise the first signal ends the program.
+    pub(crate) fn listen_if(worthwhile: bool) -> Result<Self> {
+        if worthwhile { Self::listen() } else { Ok(Self::default()) }
+    }
+
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

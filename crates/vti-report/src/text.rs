@@ -60,11 +60,11 @@ pub fn text(answer: &Answer) -> String {
         Method::Weights | Method::Blocks | Method::Annealed => "corrected",
         Method::Chains => "by chains",
         Method::Particles => "by particles",
-        Method::Exact => return exact(answer),
+        Method::Exact | Method::Search => return unlearned(answer),
     };
     let sections = match &answer.found {
         Found::Select(found) | Found::Own(found) => terms(answer, found, corrected),
-        Found::Dag(found) => graphs(answer, found, corrected),
+        Found::Dag(found) => graphs(answer, found, Some(corrected)),
     };
     sections.into_iter().chain([closing(answer)]).collect::<Vec<_>>().join("\n\n")
 }
@@ -75,26 +75,65 @@ fn header(first: &str, corrected: &str, exact: bool) -> Vec<String> {
     header
 }
 
-/// Tables of an answer that is exact: one number for each thing.
-fn exact(answer: &Answer) -> String {
+/// Tables of an answer without a q: one number for each thing, exact or with its error.
+fn unlearned(answer: &Answer) -> String {
+    let is_exact = answer.is_exact();
+    let column = if is_exact { "exact" } else { "by chains" };
     let listed = |name: &str, found: Vec<(&String, &Quantity)>| {
-        let lines = found.into_iter().map(|(name, found)| row([name.clone(), probability(found.corrected)]));
-        table(&std::iter::once(row([name, "exact"])).chain(lines).collect::<Vec<_>>())
+        let said = |found: &Quantity| {
+            if is_exact { probability(found.corrected) } else { with_probability(found.corrected, found.se) }
+        };
+        let lines = found.into_iter().map(|(name, found)| row([name.clone(), said(found)]));
+        table(&std::iter::once(row([name, column])).chain(lines).collect::<Vec<_>>())
     };
+    if let Found::Dag(found) = &answer.found {
+        return [graphs(answer, found, None), vec![evidence_and_remarks(answer)]].concat().join("\n\n");
+    }
     let mut sections = Vec::new();
     let models = answer.models.iter().take(MODELS).map(|model| (&model.label, &model.probability)).collect();
     let mut models = listed("model", models);
     if let Found::Select(found) | Found::Own(found) = &answer.found {
-        let parts = found.inclusion.0.iter().map(|(name, part)| (name, part)).collect();
-        sections.push(listed("inclusion probability", parts));
+        let parts: Vec<(&String, &Quantity)> = found.inclusion.0.iter().map(|(name, part)| (name, part)).collect();
+        let (parts, rest) = leading(parts, |(_, part)| part.corrected);
+        sections.push(listed("inclusion probability", parts) + &rest.map_or_else(String::new, less("terms")));
         models += &most_probable(found);
     }
     sections.push(models);
-    sections.push(coefficients("averaged over models", answer.found.coefficients(), None));
-    let mut lines = vec![format!("log evidence: {:.4}", answer.log_evidence.estimate)];
-    lines.extend(remarks(answer));
-    sections.push(lines.join("\n"));
+    let (shown, rest) =
+        leading(answer.found.coefficients().iter().collect(), |(_, found)| (found.mean.corrected / found.sd).abs());
+    let shown = coefficients("averaged over models", shown, false, (!is_exact).then_some(column));
+    sections.push(shown + &rest.map_or_else(String::new, less("parameters")));
+    sections.push(evidence_and_remarks(answer));
     sections.join("\n\n")
+}
+
+/// The end of an answer without a q.
+fn evidence_and_remarks(answer: &Answer) -> String {
+    let evidence = &answer.log_evidence;
+    let error = if answer.is_exact() { String::new() } else { format!(" ± {:.4}", evidence.se) };
+    let first = format!("log evidence: {:.4}{error}", evidence.estimate);
+    std::iter::once(first).chain(remarks(answer)).collect::<Vec<_>>().join("\n")
+}
+
+/// Of many things those with the largest numbers, in their order, and how many are left out.
+fn leading<T: Copy>(all: Vec<T>, size: impl Fn(T) -> f64) -> (Vec<T>, Option<usize>) {
+    /// So many are shown at most.
+    const SHOWN: usize = 60;
+    if all.len() <= SHOWN {
+        return (all, None);
+    }
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    // What is no number comes last.
+    let rank = |place: usize| Some(size(all[place])).filter(|size| !size.is_nan()).unwrap_or(-1.0);
+    order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)));
+    order.truncate(SHOWN);
+    order.sort_unstable();
+    (order.into_iter().map(|place| all[place]).collect(), Some(all.len() - SHOWN))
+}
+
+/// A line about what is not shown.
+fn less(what: &str) -> impl Fn(usize) -> String {
+    move |count| format!("\n{count} more {what} are in summary.json and report.html")
 }
 
 /// The models that stand for all.
@@ -106,10 +145,10 @@ fn most_probable(found: &Terms) -> String {
 
 /// Which parts models have, and their parameters.
 fn terms(answer: &Answer, found: &Terms, corrected: &str) -> Vec<String> {
-    let models = models(answer, "model", corrected) + &most_probable(found);
+    let models = models(answer, "model", Some(corrected)) + &most_probable(found);
     let inclusion = (!found.inclusion.0.is_empty()).then(|| inclusion(answer, found, corrected));
     let coefficients = (!found.coefficients.0.is_empty())
-        .then(|| coefficients("averaged over models", &found.coefficients.0, Some(corrected)));
+        .then(|| coefficients("averaged over models", &found.coefficients.0, true, Some(corrected)));
     inclusion.into_iter().chain([models]).chain(coefficients).collect()
 }
 
@@ -119,8 +158,8 @@ const LIKELY: f64 = 0.1;
 /// Edges that are listed at most.
 const EDGES: usize = 30;
 
-/// What was found about causal graphs.
-fn graphs(answer: &Answer, found: &Graphs, corrected: &str) -> Vec<String> {
+/// What was found about causal graphs, `corrected` as it is called here, unless all is exact.
+fn graphs(answer: &Answer, found: &Graphs, corrected: Option<&str>) -> Vec<String> {
     let mut sections = vec![edges(&found.edges, corrected)];
     let class = &found.graph.cpdag;
     sections.push(format!(
@@ -135,7 +174,7 @@ fn graphs(answer: &Answer, found: &Graphs, corrected: &str) -> Vec<String> {
         let listed: Vec<String> = likely(&found.edges).0.iter().map(|edge| found.edges.name(edge)).collect();
         let weights: Vec<(String, Coefficient)> =
             weights.0.iter().filter(|(name, _)| listed.contains(name)).cloned().collect();
-        coefficients("weight, averaged over graphs", &weights, Some(corrected))
+        coefficients("weight, averaged over graphs", &weights, corrected.is_some(), corrected)
     }));
     sections.extend(found.truth.as_ref().map(|found| truth(found, corrected)));
     sections
@@ -148,16 +187,21 @@ fn likely(found: &Edges) -> (Vec<Edge>, usize) {
     (likely, ranked.len())
 }
 
-fn edges(found: &Edges, corrected: &str) -> String {
+fn edges(found: &Edges, corrected: Option<&str>) -> String {
     let (listed, all) = likely(found);
-    let mut head = row(["edge", "q", corrected, "reversed", "none"]);
-    let known = found.probabilities.iter().flatten().all(|edge| edge.exact.is_some());
-    head.extend(known.then(|| "exact".to_string()));
+    let known = found.probabilities.iter().flatten().all(|edge| edge.exact.is_some()).then_some("exact");
+    // Where nothing was learned, the exact number stands where the others would.
+    let (first, last) = if corrected.is_some() { (None, known) } else { (known, None) };
+    let learned = corrected.into_iter().flat_map(|corrected| ["q", corrected]);
+    let head = row(["edge"].into_iter().chain(learned).chain(first).chain(["reversed", "none"]).chain(last));
     let line = |edge: &Edge| {
-        let Quantity { q, corrected, se, exact } = edge.probability;
+        let Quantity { q, corrected: value, se, exact } = edge.probability;
+        let learned = corrected.map(|_| [probability(q), with_probability(value, se)]);
+        let exact = exact.map(probability);
+        let others = [probability(edge.reverse), probability(edge.none)];
         let numbers =
-            [probability(q), with_probability(corrected, se), probability(edge.reverse), probability(edge.none)];
-        std::iter::once(found.name(edge)).chain(numbers).chain(exact.map(probability)).collect()
+            learned.into_iter().flatten().chain(first.and(exact.clone())).chain(others).chain(last.and(exact));
+        std::iter::once(found.name(edge)).chain(numbers).collect()
     };
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(listed.iter().map(line)).collect();
     match listed.len() {
@@ -168,9 +212,11 @@ fn edges(found: &Edges, corrected: &str) -> String {
 }
 
 /// How far the answer is from a known graph, every convention with its meaning.
-fn truth(found: &Truth, corrected: &str) -> String {
+fn truth(found: &Truth, corrected: Option<&str>) -> String {
     let name = Path::new(&found.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut head = row([format!("{name} ({} edges)", found.edges.len()).as_str(), "better", "q", corrected]);
+    let mut head = row([format!("{name} ({} edges)", found.edges.len()).as_str(), "better"]);
+    head.extend(corrected.map(|_| "q".into()));
+    head.push(corrected.unwrap_or("exact").into());
     head.extend(found.baselines.iter().map(|baseline| baseline.name.clone()));
     let cell = |value: &Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
     let mut rows = vec![head];
@@ -179,7 +225,9 @@ fn truth(found: &Truth, corrected: &str) -> String {
             Better::Higher => "high",
             Better::Lower => "low",
         };
-        let mut cells = vec![metric.label.clone(), better.into(), cell(&metric.q), cell(&metric.corrected)];
+        let mut cells = vec![metric.label.clone(), better.into()];
+        cells.extend(corrected.map(|_| cell(&metric.q)));
+        cells.push(cell(&metric.corrected));
         cells.extend(metric.baselines.iter().map(cell));
         rows.push(cells);
     }
@@ -204,26 +252,41 @@ fn with_probability(value: f64, se: f64) -> String {
     format!("{value:.4} ± {se:.4}")
 }
 
-fn models(answer: &Answer, name: &str, corrected: &str) -> String {
-    let line = |model: &ModelAnswer| std::iter::once(model.label.clone()).chain(numbers(&model.probability)).collect();
-    let head = header(name, corrected, answer.exact.is_some());
+fn models(answer: &Answer, name: &str, corrected: Option<&str>) -> String {
+    let line = |model: &ModelAnswer| {
+        // Only the exact number where nothing was learned.
+        let skipped = if corrected.is_some() { 0 } else { 2 };
+        std::iter::once(model.label.clone()).chain(numbers(&model.probability).skip(skipped)).collect()
+    };
+    let head = match corrected {
+        Some(corrected) => header(name, corrected, answer.exact.is_some()),
+        None => row([name, "exact"]),
+    };
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(answer.models.iter().take(MODELS).map(line)).collect();
     table(&rows)
 }
 
-/// Parameters averaged over models: as learned, and `corrected` as it is called here, unless all is exact; and exact where
-/// that is known.
-fn coefficients(name: &str, found: &[(String, Coefficient)], corrected: Option<&str>) -> String {
+/// Parameters averaged over models: as learned where they were, `corrected` as it is called here, unless all is exact; and
+/// exact where that is known.
+fn coefficients<'a>(
+    name: &str,
+    found: impl IntoIterator<Item = &'a (String, Coefficient)>,
+    is_learned: bool,
+    corrected: Option<&str>,
+) -> String {
+    let found: Vec<&(String, Coefficient)> = found.into_iter().collect();
     let known = found.iter().any(|(_, found)| found.mean.exact.is_some());
     let mut head = vec![name];
-    head.extend(corrected.into_iter().flat_map(|corrected| ["q", corrected]));
+    head.extend(is_learned.then_some("q"));
+    head.extend(corrected);
     head.extend(known.then_some("exact"));
     head.extend(["sd", "2.5 %", "97.5 %"]);
-    let line = |(name, found): &(String, Coefficient)| {
+    let line = |(name, found): &&(String, Coefficient)| {
         let Coefficient { mean, sd, interval: [low, high] } = *found;
-        let learned = corrected.map(|_| [number(mean.q), with_error(mean.corrected, mean.se)]);
+        let learned = is_learned.then(|| number(mean.q));
+        let corrected = corrected.map(|_| with_error(mean.corrected, mean.se));
         let exact = known.then(|| mean.exact.map_or_else(|| "–".into(), number));
-        let numbers = learned.into_iter().flatten().chain(exact).chain([sd, low, high].map(number));
+        let numbers = learned.into_iter().chain(corrected).chain(exact).chain([sd, low, high].map(number));
         std::iter::once(name.clone()).chain(numbers).collect()
     };
     let rows: Vec<Vec<String>> = std::iter::once(row(head)).chain(found.iter().map(line)).collect();

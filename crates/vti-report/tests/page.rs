@@ -6,8 +6,8 @@
 
 use roxmltree::{Document, Node, ParsingOptions};
 use vti::answer::{
-    Answer, Bound, Coefficient, DataFacts, Distances, ExactComparison, Found, Method, ModelAnswer, Ordered, Quantity,
-    Run, SampledModel, Samples, Seconds, Terms,
+    Answer, Bound, Coefficient, DataFacts, Distances, ExactComparison, Found, ModelAnswer, Ordered, Quantity, Run,
+    SampledModel, Samples, Seconds, Terms,
 };
 use vti::check::{Verdict, VerdictKind};
 use vti::stats::Estimate;
@@ -19,6 +19,8 @@ use vti_report::{Beside, Trace};
 
 #[path = "page/graph.rs"]
 mod graph;
+#[path = "page/unlearned.rs"]
+mod unlearned;
 
 const AWKWARD: [f64; 8] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 5e-324, 0.0, -1.0];
 
@@ -198,46 +200,6 @@ fn check_snapshot(name: &str, found: &str) {
     }
     let expected = std::fs::read_to_string(&path).unwrap();
     assert!(found == expected, "the page says something else; UPDATE_SNAPSHOTS=1 accepts it:\n{found}");
-}
-
-/// The same of an answer that is exact.
-fn exact(value: impl Fn(f64) -> f64) -> Shown {
-    let Shown { mut answer, samples, settings, .. } = small();
-    let exactly = |found: &mut Quantity| *found = Quantity::exactly(value(found.corrected));
-    if let Found::Select(terms) = &mut answer.found {
-        terms.inclusion.0.iter_mut().for_each(|(_, part)| exactly(part));
-        terms.coefficients.0.iter_mut().for_each(|(_, coefficient)| exactly(&mut coefficient.mean));
-    }
-    // As many as make a scatter plot of what was learned.
-    answer.models = answer.models.iter().cycle().take(12).cloned().collect();
-    for model in &mut answer.models {
-        exactly(&mut model.probability);
-        (model.log_evidence, model.khat) = (Some(Estimate { value: value(-100.0), se: 0.0 }), None);
-    }
-    answer.verdict = Verdict { kind: VerdictKind::Trust, text: "trust: exact".into() };
-    (answer.elbo, answer.correction) = (None, Method::Exact);
-    answer.exact = Some(ExactComparison { log_evidence: -102.4, total_variation: None });
-    Shown { answer, samples, settings, ..Shown::default() }
-}
-
-#[test]
-fn an_exact_answer_has_one_number_for_each_thing() {
-    let shown = exact(|value| value);
-    assert_eq!(sections(&shown), ["inclusion", "models", "coefficients", "pairs", "settings"]);
-    let words = check_page(&shown);
-    assert!(words.contains("Trust it: the answer is exact") && words.contains("0.882"), "{words}");
-    for absent in ["corrected", "learned (q)", "steps", "bound", "k̂", "±"] {
-        assert!(!words.contains(absent), "{absent}: {words}");
-    }
-    assert!(!words.lines().any(|line| line == "q" || line == "mean, q"), "{words}");
-    let text = vti_report::text(&shown.answer);
-    assert!(
-        !text.contains('±') && !text.contains("NaN") && text.starts_with("inclusion probability   exact\n"),
-        "{text}"
-    );
-    for value in AWKWARD {
-        check_page(&exact(|_| value));
-    }
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use vti::posterior::{ExactPosterior, Point};
-use vti::problem::Problem;
+use vti::posterior::{ConjugatePosterior, GraphPosterior, Point};
+use vti::problem::dag::simulate::{SimulationSettings, simulate};
+use vti::problem::dag::{self, Dag, DagSettings, GraphPrior, LinearEvidence, Noise, Rules, Sem};
 use vti::problem::selection::{
     Average, CoefficientPrior, Conjugate, Enumeration, ExactError, Likelihood, RegressionData, Selection,
     SelectionSettings, Standardise, Term, log_evidences,
 };
+use vti::problem::{Blocks, Problem};
 use vti::random::{Purpose, Stream};
 use vti::workers::Workers;
 
@@ -77,7 +79,7 @@ fn joint_density_over_posterior_is_the_evidence_at_every_draw() {
 fn moments_of_draws_are_those_of_the_sweeps() {
     let (workers, count) = (Workers::new(2).unwrap(), 20_000);
     for (name, selection) in cases() {
-        let posterior = ExactPosterior::new(&selection, &workers, 11).unwrap();
+        let posterior = ConjugatePosterior::enumerate(&selection, &workers, 11).unwrap();
         let draws = posterior.draw(count, 0, &workers).unwrap();
         let averages = posterior.averages(&workers).unwrap();
         let units = vti::answer::Units::of_selection(&selection);
@@ -86,7 +88,7 @@ fn moments_of_draws_are_those_of_the_sweeps() {
         for (row, measured) in measured.chunks_exact_mut(names).enumerate() {
             units.to_measured(&posterior.active_parameters(draws.word(row)), draws.theta(row), measured);
         }
-        for (place, &Average { mean, sd }) in averages.iter().enumerate() {
+        for (place, &Average { mean, sd, .. }) in averages.iter().enumerate() {
             let values: Vec<f64> = measured.iter().skip(place).step_by(names).copied().collect();
             let moment = |power: i32| values.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / count as f64;
             let (second, fourth) = (moment(2), moment(4));
@@ -98,7 +100,7 @@ fn moments_of_draws_are_those_of_the_sweeps() {
             assert!((second - sd * sd).abs() < 7.0 * error + 1e-12, "{name}: {parameter}: {second} {}", sd * sd);
         }
         // And shares of models are their probabilities.
-        let enumeration = posterior.enumeration();
+        let enumeration = posterior.enumeration().unwrap();
         for (number, &p) in enumeration.probabilities.iter().enumerate() {
             let model = enumeration.model(number);
             let share = (0..count).filter(|&row| *draws.word(row) == model[..]).count() as f64 / count as f64;
@@ -144,20 +146,20 @@ fn large_means_and_equal_columns_cost_no_digits() {
     // Two columns that are the same, which a normal prior keeps apart.
     table.terms[2].values = table.terms[0].values.clone();
     let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
-    let posterior = ExactPosterior::new(&selection, &workers, 1).unwrap();
+    let posterior = ConjugatePosterior::enumerate(&selection, &workers, 1).unwrap();
     let averages = posterior.averages(&workers).unwrap();
     assert!((averages[3].mean - averages[4].mean).abs() < 1e-9, "{averages:?}");
     let draws = posterior.draw(100, 0, &workers).unwrap();
     for row in 0..draws.len() {
         let evidence = draws.log_target[row] - draws.log_q[row];
-        assert!((evidence - posterior.enumeration().log_evidence).abs() < 1e-7, "{evidence}");
+        assert!((evidence - posterior.log_evidence()).abs() < 1e-7, "{evidence}");
     }
     // A flat intercept follows the response wherever it is.
     let level = 1e9;
     let settings = SelectionSettings::default();
     let means = [0.0, level].map(|level| {
         let selection = Selection::new(&crate::table(40, level), Standardise::Full, &settings).unwrap();
-        ExactPosterior::new(&selection, &workers, 1).unwrap().averages(&workers).unwrap()
+        ConjugatePosterior::enumerate(&selection, &workers, 1).unwrap().averages(&workers).unwrap()
     });
     for (place, (near, far)) in means[0].iter().zip(&means[1]).enumerate() {
         let shift = if place == 1 { level } else { 0.0 };
@@ -171,7 +173,7 @@ fn draws_repeat_on_any_number_of_threads_and_densities_are_those_of_points() {
     let selection = Selection::new(&table(30, 1.0), Standardise::Full, &SelectionSettings::default()).unwrap();
     let posterior = |threads: usize| {
         let workers = Workers::new(threads).unwrap();
-        let posterior = ExactPosterior::new(&selection, &workers, 5).unwrap();
+        let posterior = ConjugatePosterior::enumerate(&selection, &workers, 5).unwrap();
         (posterior.draw(500, 2, &workers).unwrap(), posterior.averages(&workers).unwrap(), posterior)
     };
     let (one, averages, exact) = posterior(1);
@@ -195,4 +197,92 @@ fn what_has_no_closed_form_is_refused() {
     let selection = Selection::new(&table(30, 0.0), Standardise::Full, &settings).unwrap();
     assert_eq!(Conjugate::new(&selection, &[0, 0, 0]).unwrap_err(), ExactError::Likelihood);
     assert_eq!(Enumeration::closed_form_affordable(&selection), Err(ExactError::Likelihood));
+}
+
+/// Linear graphs of four nodes: known and unknown noise, either prior, with a rule or without.
+fn linear_graphs() -> Vec<(String, Dag)> {
+    let settings = SimulationSettings { nodes: 4, rows: 30, sem: Sem::Linear {}, ..Default::default() };
+    let table = simulate(&settings).unwrap().table;
+    let mut cases = Vec::new();
+    for noise in [Noise::Known { sigma: 0.8 }, Noise::Unknown {}] {
+        for prior in [GraphPrior::Orders, GraphPrior::Graphs] {
+            for forbidden in [vec![], vec![[0, 2], [3, 1]]] {
+                let name = format!("{noise:?} {prior:?} {forbidden:?}");
+                let rules = Rules { forbidden, ..Rules::default() };
+                let (sem, edge_penalty) = (Sem::Linear {}, 0.5);
+                let settings = DagSettings { sem, noise, weight_scale: 1.3, prior, edge_penalty, rules };
+                cases.push((name, Dag::new(table.clone(), settings).unwrap()));
+            }
+        }
+    }
+    cases
+}
+
+#[test]
+fn linear_graphs_are_those_of_enumeration() {
+    let workers = Workers::new(2).unwrap();
+    for (name, dag) in linear_graphs() {
+        let evidence = match dag.settings().noise {
+            Noise::Known { sigma } => LinearEvidence::new(dag.table(), sigma, 1.3),
+            Noise::Unknown {} => LinearEvidence::with_unknown_noise(dag.table(), 1.3),
+        };
+        let evidence = evidence.unwrap();
+        let exact = dag::enumerate(dag.prior(), |node, parents| evidence.log_evidence(node, parents)).unwrap();
+        let posterior = GraphPosterior::new(&dag, &workers, 3).unwrap();
+        assert!((posterior.log_evidence() - exact.log_evidence).abs() < 1e-8, "{name}");
+        let edges = dag.edge_matrix(posterior.edges());
+        assert!(edges.iter().zip(&exact.edges).all(|(a, b)| (a - b).abs() < 1e-9), "{name}");
+        for (graph, &probability) in exact.graphs.iter().zip(&exact.probabilities) {
+            let (found, log_evidence) = posterior.graph(&dag.word(graph).unwrap());
+            assert!((found - probability).abs() < 1e-9, "{name}: {found} {probability}");
+            let expected: f64 = (0..4).map(|node| evidence.log_evidence(node, graph.parents(node))).sum();
+            assert!((log_evidence - expected).abs() < 1e-8, "{name}");
+        }
+    }
+}
+
+#[test]
+fn draws_of_linear_graphs_follow_bayes_theorem_and_their_moments() {
+    let (workers, count) = (Workers::new(2).unwrap(), 8_000);
+    for (name, dag) in linear_graphs() {
+        let posterior = GraphPosterior::new(&dag, &workers, 3).unwrap();
+        let draws = posterior.draw(count, 1, &workers);
+        let parameters = dag.parameter_names().len();
+        let mut values = vec![0.0; count * parameters];
+        for row in 0..count {
+            let evidence = draws.log_target[row] - draws.log_q[row];
+            assert!((evidence - posterior.log_evidence()).abs() < 1e-7, "{name}: {evidence}");
+            let places = posterior.active_parameters(draws.word(row));
+            places.iter().zip(draws.theta(row)).for_each(|(place, value)| values[row * parameters + place] = *value);
+        }
+        let point = Point { model: draws.model(0), theta: draws.theta(0).to_vec() };
+        assert!((posterior.log_prob(&point) - draws.log_q[0]).abs() < 1e-12, "{name}");
+        assert!(posterior.log_prob(&Point { theta: vec![1.0; 40], ..point }).is_nan(), "{name}");
+        for (place, [mean, second]) in posterior.moments(&workers).into_iter().enumerate() {
+            let own: Vec<f64> = values.iter().skip(place).step_by(parameters).copied().collect();
+            let sd = (second - mean * mean).max(0.0).sqrt();
+            let found = own.iter().sum::<f64>() / count as f64;
+            assert!((found - mean).abs() < 5.0 * sd / (count as f64).sqrt() + 1e-12, "{name}, {place}: {found} {mean}");
+            let squares: Vec<f64> = own.iter().map(|x| (x - mean).powi(2)).collect();
+            let variance = squares.iter().sum::<f64>() / count as f64;
+            let spread = squares.iter().map(|x| (x - variance).powi(2)).sum::<f64>().sqrt() / count as f64;
+            assert!((variance - sd * sd).abs() < 6.0 * spread + 1e-12, "{name}, {place}: {variance} {}", sd * sd);
+        }
+        let again = posterior.draw(count, 1, &Workers::SINGLE);
+        assert!(again.log_q == draws.log_q && again.words == draws.words, "{name}");
+    }
+}
+
+#[test]
+fn graphs_without_closed_forms_or_too_many_are_refused() {
+    let settings = SimulationSettings { nodes: 3, rows: 10, ..Default::default() };
+    let table = simulate(&settings).unwrap().table;
+    let hidden = Dag::new(table, DagSettings::default()).unwrap();
+    assert_eq!(GraphPosterior::affordable(&hidden), Err(dag::ExactError::NotLinear));
+    assert!(hidden.node_posterior(0, 0b10).is_none());
+    let settings = SimulationSettings { nodes: 16, rows: 40, sem: Sem::Linear {}, ..Default::default() };
+    let many = simulate(&settings).unwrap().table;
+    let many = Dag::new(many, DagSettings { sem: Sem::Linear {}, ..DagSettings::default() }).unwrap();
+    assert_eq!(GraphPosterior::affordable(&many), Err(dag::ExactError::TooManyGraphs { nodes: 16 }));
+    assert!(many.has_exact_evidences());
 }

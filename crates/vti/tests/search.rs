@@ -2,6 +2,9 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use vti::answer::{Findings, Method, Quantity, Run, Subject};
+use vti::check::VerdictKind;
+use vti::posterior::ConjugatePosterior;
 use vti::problem::selection::{
     ClosedForm, CoefficientPrior, ExactError, Likelihood, ModelPrior, RegressionData, Selection, SelectionSettings,
     Standardise, Term, log_evidences,
@@ -141,6 +144,81 @@ fn a_search_finds_what_enumeration_finds() {
         assert!(found.converged && found.ended == Ended::Converged, "case {number}: {:?}", found.diagnosis);
         compare(&selection, &found);
     }
+}
+
+/// Findings of a search, and exact ones of the same selection.
+fn both(selection: &Selection, settings: &SearchSettings) -> (Searched, Findings, Findings) {
+    let (workers, draws) = (Workers::new(2).unwrap(), 4_000);
+    let found = run(selection, settings, &workers);
+    let posterior = ConjugatePosterior::of_models(selection, found.weighed(), found.log_evidence.value, 1);
+    let subject = Subject::of_selection(selection);
+    let searched =
+        Findings::searched(&posterior, (&found, settings), &subject, draws, &workers, Run::default()).unwrap();
+    let all = ConjugatePosterior::enumerate(selection, &workers, 1).unwrap();
+    let exact = Findings::exact(&all, &subject, draws, &workers, Run::default()).unwrap();
+    assert!(Findings::exact(&posterior, &subject, draws, &workers, Run::default()).is_err());
+    (found, searched, exact)
+}
+
+/// Whether an estimate is within so many of its errors, and a little.
+fn near(found: &Quantity, exact: f64, little: f64) -> bool {
+    (found.corrected - exact).abs() <= 4.0 * found.se + little
+}
+
+/// The whole answer of a search is that of enumeration, within its errors: by evidences, where nearly all models are known, and
+/// by visits, where most are forgotten again.
+#[test]
+fn an_answer_from_chains_is_that_of_enumeration() {
+    let cases = [
+        (40, CoefficientPrior::Normal { scale: 1.0 }, None, 1 << 18, Estimator::Evidences),
+        (60, CoefficientPrior::default(), None, 1024, Estimator::Visits),
+        (60, CoefficientPrior::Normal { scale: 0.5 }, Some(1.1), 1024, Estimator::Visits),
+    ];
+    for (number, (rows, prior, sigma, remembered, estimator)) in cases.into_iter().enumerate() {
+        let table = table(rows, 14, 3, 2.0, 10 + number as u64);
+        let selection =
+            Selection::new(&table, Standardise::Full, &settings(sigma, prior, ModelPrior::Uniform {})).unwrap();
+        let settings = SearchSettings { warmup: 2_000, remembered, ..SearchSettings::default() };
+        let (found, searched, exact) = both(&selection, &settings);
+        let (answer, exact) = (&searched.answer, &exact.answer);
+        assert_eq!((found.estimator, answer.correction), (estimator, Method::Search), "case {number}");
+        assert!(answer.verdict.kind == VerdictKind::Trust && answer.exact.is_none() && !answer.is_learned());
+        for ((name, part), (_, known)) in answer.found.inclusion().iter().zip(exact.found.inclusion()) {
+            assert!(
+                part.q.is_nan() && part.se < 0.02 && near(part, known.corrected, 1e-9),
+                "{name}: {part:?} {known:?}"
+            );
+        }
+        for ((name, one), (_, known)) in answer.found.coefficients().iter().zip(exact.found.coefficients()) {
+            assert!(near(&one.mean, known.mean.corrected, 1e-9), "case {number}, {name}: {one:?} {known:?}");
+            assert!((one.sd / known.sd - 1.0).abs() < 0.1, "case {number}, {name}: {one:?} {known:?}");
+        }
+        let (value, se) = (answer.log_evidence.estimate, answer.log_evidence.se);
+        assert!(
+            (value - exact.log_evidence.estimate).abs() < 4.0 * se + 1e-9,
+            "{value} ± {se}: {:?}",
+            exact.log_evidence
+        );
+        assert_eq!(answer.models[0].word, exact.models[0].word, "case {number}");
+        for model in &answer.models[..10] {
+            let known = exact.models.iter().find(|known| known.word == model.word).unwrap();
+            assert!(near(&model.probability, known.probability.corrected, 1e-9), "{model:?} {known:?}");
+            let evidences = [model, known].map(|model| model.log_evidence.unwrap());
+            assert!((evidences[0].value - evidences[1].value).abs() < 1e-8 && evidences[0].se == 0.0);
+        }
+    }
+}
+
+/// Chains that were given no time are not trusted, and the verdict says what to do.
+#[test]
+fn chains_that_do_not_agree_are_not_trusted() {
+    let selection =
+        Selection::new(&table(60, 14, 3, 0.0, 1), Standardise::Full, &SelectionSettings::default()).unwrap();
+    let settings = SearchSettings { warmup: 10, iterations: 60, ..SearchSettings::default() };
+    let (_, searched, _) = both(&selection, &settings);
+    let verdict = searched.answer.verdict;
+    assert_eq!(verdict.kind, VerdictKind::DoNotTrust);
+    assert!(verdict.text.contains("raise search.iterations"), "{}", verdict.text);
 }
 
 #[test]

@@ -48,8 +48,9 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) resume: bool,
     /// How the answer is found. exact: by sums over all models, without training, so that options about training have no
-    /// effect; for a Gaussian response with up to 20 optional terms. vti: learned. auto: exact where that is possible
-    /// [default: auto; of the demo: vti]
+    /// effect; for a Gaussian response with up to 20 optional terms, and for linear graphs of up to 15 nodes. search: by chains over models with exact evidences,
+    /// without training, for a Gaussian response with any number of them. vti: learned. auto: the first of these that is
+    /// possible [default: auto; of the demo: vti]
     #[arg(long, value_enum)]
     pub(crate) method: Option<Method>,
     /// How far the check looks beyond what was learned. full: until particles that know nothing of it agree with each other.
@@ -62,7 +63,8 @@ pub(crate) struct RunArgs {
     /// Training steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: Option<u64>,
-    /// Time for training, e.g. 60s, 5m, 1h; as many steps are planned as fit in, at most those of --steps
+    /// Time for training, e.g. 60s, 5m, 1h; as many steps are planned as fit in, at most those of --steps. Time for chains
+    /// over models, where these answer
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) time_limit: Option<f64>,
     /// Threads; 0: as many as there are cores
@@ -89,16 +91,19 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Options that were given and that only training heeds.
-    pub(crate) fn of_training(&self) -> Vec<String> {
+    /// Options that were given and that a run without training does not heed.
+    pub(crate) fn of_training(&self, method: Method) -> Vec<String> {
+        let is_timed = method == Method::Search;
         let given = [
             ("--steps", self.steps.is_some()),
-            ("--time-limit", self.time_limit.is_some()),
+            ("--time-limit", self.time_limit.is_some() && !is_timed),
             ("--precision", self.precision.is_some()),
             ("--replicates", self.replicates.is_some()),
         ];
         let options = given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_string());
-        let sections = ["models.", "flow.", "train.steps", "train.batch", "train.time_limit", "train.replicates"];
+        let sections = ["models.", "flow.", "train.steps", "train.batch", "train.replicates"];
+        let sections = sections.into_iter().chain((!is_timed).then_some("train.time_limit"));
+        let sections: Vec<&str> = sections.chain((!is_timed).then_some("search.")).collect();
         let sets = self.set.iter().filter(|set| sections.iter().any(|section| set.trim_start().starts_with(section)));
         options.chain(sets.map(|set| format!("--set {set}"))).collect()
     }

@@ -9,8 +9,9 @@ use vti::check::Depth;
 use vti::device::Device;
 
 use crate::args::Look;
-use crate::conclude::{Chains, conclude, cut_short, show};
-use crate::exact;
+use crate::closed_form;
+use crate::conclude::{Chains, conclude, cut_short, search_cut_short, show};
+use crate::config::{Config, Method};
 use crate::failure::{Ending, Usage};
 use crate::progress::{self, Checking};
 use crate::question::{Job, Question, start};
@@ -80,25 +81,35 @@ struct Again<'a> {
 impl Job for Again<'_> {
     fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, chains, json } = self;
-        if session.config.is_exact() {
-            if chains == Chains::Always {
-                let shown = dir.path().display();
-                let hint =
-                    format!("hint: `vti sample {shown} -n N` gives more draws; a new run with --method vti learns q");
-                return Err(Usage(format!("{shown}: the answer is exact, there is nothing to refine\n{hint}")).into());
-            }
-            show(&exact::conclude(&session, dir, device.workers())?, json)?;
-            return Ok(Ending::Done);
+        if !session.config.is_learned() && chains == Chains::Always {
+            return Err(nothing_to_refine(&session.config, dir).into());
+        }
+        let signals = Signals::listen_if(session.config.machine.method != Method::Exact)?;
+        if !session.config.is_learned() {
+            let answer = closed_form::conclude(&session, dir, device.workers(), &signals, false)?;
+            answer.map(|answer| show(&answer, json)).transpose()?;
+            return Ok(signals.ending(&search_cut_short(dir)));
         }
         let posterior = session.posterior(dir, &device)?;
         let replicate = session.config.replicate(posterior.seed());
         let run = known_run(dir, posterior.warnings(), replicate)?;
-        let signals = Signals::listen()?;
         let checking = Checking::new(false, &*session.problem(), &signals);
         let answer = conclude(&session, dir, &device, posterior, run, chains, checking)?;
         show(&answer, json)?;
         Ok(signals.ending(&cut_short(dir)))
     }
+}
+
+/// Chains with q as their proposal need a q.
+fn nothing_to_refine(config: &Config, dir: &RunDir) -> Usage {
+    let (shown, exact) = (dir.path().display(), config.machine.method == Method::Exact);
+    let more = if exact {
+        format!("`vti sample {shown} -n N` gives more draws")
+    } else {
+        format!("`vti check {shown}` runs the chains anew")
+    };
+    let what = if exact { "the answer is exact" } else { "chains over models answered, without a q" };
+    Usage(format!("{shown}: {what}, there is nothing to refine\nhint: {more}; a new run with --method vti learns q"))
 }
 
 /// What a finished run said about itself, or what an interrupted one has come to.

@@ -79,7 +79,7 @@ fn line(name: &str, run: &Answer, first: &Answer) -> Vec<String> {
         evidence.khat.map_or_else(|| "–".into(), |khat| format!("{khat:.2}")),
         model,
         format!("{:.4}", farthest(run, first)),
-        format!("{:.1}", if run.is_exact() { run.run.seconds.check } else { run.run.seconds.train }),
+        format!("{:.1}", if !run.is_learned() { run.run.seconds.check } else { run.run.seconds.train }),
         if run.is_exact() { "exact".into() } else { run.verdict.text.split(':').next().unwrap_or_default().into() },
     ]
 }

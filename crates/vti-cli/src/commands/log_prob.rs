@@ -6,13 +6,13 @@ use anyhow::Result;
 use clap::Args;
 use vti::answer::Subject;
 use vti::device::Device;
-use vti::posterior::{ExactPosterior, Point, Posterior};
+use vti::posterior::{Point, Posterior};
 use vti::space::{Model, ModelSpace};
 use vti_report::files::{column_name, csv_bytes};
 
 use super::deliver;
+use crate::closed_form;
 use crate::data::{Cell, DataError, Raw, Source};
-use crate::exact;
 use crate::failure::{Ending, Usage};
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
@@ -44,10 +44,10 @@ struct Densities<'a> {
 impl Job for Densities<'_> {
     fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
-        let known = if session.config.is_exact() {
-            Known::Exact(exact::posterior(&session, device.workers())?)
-        } else {
+        let known = if session.config.is_learned() {
             Known::Learned(Box::new(session.posterior(dir, &device)?))
+        } else {
+            Known::InClosedForm(closed_form::posterior(&session, dir, device.workers())?)
         };
         let source = Source::read(&args.points)?;
         let (raw, words) = (source.parse()?, source.texts("word")?);
@@ -111,14 +111,14 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
 /// What densities are asked of.
 enum Known<'a, D: Device> {
     Learned(Box<Posterior<D>>),
-    Exact(ExactPosterior<'a>),
+    InClosedForm(closed_form::Known<'a>),
 }
 
 impl<D: Device> Known<'_, D> {
     fn active_parameters(&self, model: &Model) -> Vec<usize> {
         match self {
             Self::Learned(posterior) => posterior.active_parameters(model),
-            Self::Exact(posterior) => posterior.active_parameters(model),
+            Self::InClosedForm(posterior) => posterior.active_parameters(model),
         }
     }
 
@@ -126,7 +126,7 @@ impl<D: Device> Known<'_, D> {
     fn log_q(&self, points: &[Point]) -> Result<Vec<f64>> {
         match self {
             Self::Learned(posterior) => Ok(posterior.log_q(points)?),
-            Self::Exact(posterior) => {
+            Self::InClosedForm(posterior) => {
                 Ok(points.iter().map(|point| posterior.log_prob(point)).collect::<Result<_, _>>()?)
             }
         }

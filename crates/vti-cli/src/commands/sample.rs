@@ -9,7 +9,7 @@ use vti::device::Device;
 use vti_report::files;
 
 use super::deliver;
-use crate::exact;
+use crate::closed_form;
 use crate::failure::Ending;
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
@@ -41,8 +41,8 @@ struct Sampling<'a> {
     args: &'a SampleArgs,
 }
 
-/// The first batch of exact draws is in the run directory already.
-fn exact_batch(batch: u32) -> u32 {
+/// The first batch of draws in closed form is in the run directory already.
+fn closed_form_batch(batch: u32) -> u32 {
     batch.wrapping_add(1)
 }
 
@@ -51,11 +51,11 @@ impl Job for Sampling<'_> {
         let Self { dir, args } = self;
         let subject = session.question.subject(&session.config);
         let (units, count) = (subject.units(), args.n as usize);
-        let samples = if session.config.is_exact() {
-            let (workers, batch) = (device.workers(), exact_batch(args.batch));
-            Samples::draw_exactly(&exact::posterior(&session, workers)?, units, count, batch, workers)?
-        } else {
+        let samples = if session.config.is_learned() {
             Samples::draw(&session.posterior(dir, &device)?, units, count, args.batch)?
+        } else {
+            let (workers, batch) = (device.workers(), closed_form_batch(args.batch));
+            closed_form::posterior(&session, dir, workers)?.draw(units, count, batch, workers)?
         };
         match &args.out {
             Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {

@@ -11,6 +11,7 @@ use toml::{Table, Value};
 use vti::check::{CheckSettings, RefineSettings};
 use vti::family::FamilySettings;
 use vti::optimise::SettingError;
+use vti::search::SearchSettings;
 use vti::train::TrainSettings;
 
 pub(crate) use error::ConfigError;
@@ -33,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) check: CheckSettings,
     /// In the section `[check]`.
     pub(crate) chains: ChainsConfig,
+    /// In the section `[search]`; its seed is that of `[train]`.
+    pub(crate) search: SearchSettings,
     pub(crate) output: OutputConfig,
 }
 
@@ -53,11 +56,13 @@ pub(crate) struct MachineConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Method {
-    // Exactly where that is cheap, and learned elsewhere.
+    // Without training where evidences are in closed form, and learned elsewhere.
     #[default]
     Auto,
     // By sums over all models, without training.
     Exact,
+    // By chains over models with evidences in closed form, without training.
+    Search,
     // Learned, and compared with the exact answer where that is cheap.
     Vti,
 }
@@ -122,6 +127,7 @@ impl Config {
             machine: MachineConfig::default(),
             check: CheckSettings::default(),
             chains: ChainsConfig::default(),
+            search: SearchSettings::default(),
             output: OutputConfig::default(),
         }
     }
@@ -165,12 +171,15 @@ impl Config {
         train.extend(section_table("train", &self.machine)?);
         let mut check = section_table("check", &self.check)?;
         check.extend(section_table("check", &self.chains)?);
+        let mut search = section_table("search", &self.search)?;
+        search.remove("seed");
         let sections = [
             ("problem", problem),
             ("models", section_table("models", &self.family.models)?),
             ("flow", flow),
             ("train", train),
             ("check", check),
+            ("search", search),
             ("output", section_table("output", &self.output)?),
         ];
         let version = ("version".to_string(), Value::from(VERSION));
@@ -184,9 +193,9 @@ impl Config {
             .map_err(|error| ConfigError::Syntax { file: "config.toml".into(), message: error.to_string() })
     }
 
-    /// Whether a run's answer is exact, and nothing was learned. Runs of earlier versions do not say.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.machine.method == Method::Exact
+    /// Whether a run's answer was learned. Runs of earlier versions do not say, and were.
+    pub(crate) fn is_learned(&self) -> bool {
+        !matches!(self.machine.method, Method::Exact | Method::Search)
     }
 
     /// Which of several runs has this seed; they have seeds in a row.
@@ -203,6 +212,7 @@ impl Config {
             ("train", self.train.check()),
             ("check", self.check.check()),
             ("check.chains", self.chains.chains.check()),
+            ("search", self.search.check()),
         ] {
             found.map_err(|error| ConfigError::Limit { section, error })?;
         }

@@ -13,7 +13,7 @@ const CHAINS_KEYS: [&str; 2] = ["refine", "chains"];
 /// What stands around a flow, in its section.
 pub(super) const AROUND_KEYS: [&str; 3] = ["context", "preconditioner", "structure"];
 
-const SECTIONS: [&str; 6] = ["problem", "models", "flow", "train", "check", "output"];
+const SECTIONS: [&str; 7] = ["problem", "models", "flow", "train", "check", "search", "output"];
 
 /// Keys of earlier versions: where they stand, and what they are called now.
 const RENAMED: [(&[&str], &str, &str); 4] = [
@@ -85,7 +85,7 @@ impl Reader<'_> {
                 Some(_) => return Err(self.wrong(name, None, "is a section, not a value")),
             }
         }
-        let [mut problem, models, mut flow, mut train, mut check, output] = tables.map(|(_, table)| table);
+        let [mut problem, models, mut flow, mut train, mut check, search, output] = tables.map(|(_, table)| table);
         let source = take(&mut problem, &SOURCE_KEYS);
         let machine = take(&mut train, &MACHINE_KEYS);
         let chains = take(&mut check, &CHAINS_KEYS);
@@ -94,6 +94,10 @@ impl Reader<'_> {
             let message =
                 "checkpoint is not a setting: the run directory holds it\nhint: output.checkpoint_every says how often";
             return Err(self.wrong("train", self.line("train", "checkpoint"), message));
+        }
+        if search.contains_key("seed") {
+            let message = "seed is not a setting of its own here\nhint: train.seed is the seed of all randomness";
+            return Err(self.wrong("search", self.line("search", "seed"), message));
         }
         let problem: ProblemConfig = self.section("problem", problem, &SOURCE_KEYS)?;
         let default = FamilySettings::default();
@@ -109,6 +113,7 @@ impl Reader<'_> {
             machine: self.section("train", machine, &[])?,
             check: self.section("check", check, &CHAINS_KEYS)?,
             chains: self.section("check", chains, &[])?,
+            search: self.section("search", search, &[])?,
             output: self.section("output", output, &[])?,
             problem,
         })

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use vti::answer::Subject;
+use vti::posterior::GraphPosterior;
 use vti::problem::Problem;
 use vti::problem::dag::{Dag, DagError, DagSettings, Noise, RulesError, Sem};
-use vti::problem::selection::Selection;
 use vti::space::ModelSpace;
 
-use super::{Question, other_kind};
+use super::{InClosedForm, Question, other_kind};
 use crate::config::{Config, DagConfig, Precision, ProblemConfig};
 use crate::data::{Edges, NodeChoice, Nodes, read_edges};
 use crate::failure::Usage;
@@ -81,8 +81,9 @@ impl Question for Causal {
         }
     }
 
-    fn in_closed_form(&self) -> Result<&Selection, String> {
-        Err("causal graphs are learned; `vti enumerate dag` gives the exact answer for a few nodes".into())
+    fn in_closed_form(&self) -> Result<InClosedForm<'_>, String> {
+        GraphPosterior::affordable(&self.dag).map_err(|error| error.to_string())?;
+        Ok(InClosedForm::Graphs(&self.dag))
     }
 
     fn data_bytes(&self) -> f64 {

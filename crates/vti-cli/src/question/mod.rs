@@ -9,6 +9,7 @@ use anyhow::Result;
 use vti::answer::Subject;
 use vti::device::{Cpu, Device};
 use vti::problem::Problem;
+use vti::problem::dag::Dag;
 use vti::problem::selection::Selection;
 
 pub(crate) use dag::Causal;
@@ -44,14 +45,23 @@ pub(crate) trait Question: Sized + Send + Sync {
         None
     }
 
-    /// What has an exact answer that is cheap; why there is none, if there is none.
-    fn in_closed_form(&self) -> Result<&Selection, String>;
+    /// What has evidences in closed form; why nothing has, if nothing has.
+    fn in_closed_form(&self) -> Result<InClosedForm<'_>, String>;
 
     /// Bytes of the data in memory.
     fn data_bytes(&self) -> f64;
 
     /// Parameters of a model of middling size.
     fn usual_dim(&self) -> f64;
+}
+
+/// What evidences are in closed form of.
+#[derive(Clone, Copy)]
+pub(crate) enum InClosedForm<'a> {
+    /// Of every model; there may be too many to sum.
+    Selection(&'a Selection),
+    /// Of nodes, and few enough that all graphs can be summed.
+    Graphs(&'a Dag),
 }
 
 /// Something to be done with a question, whatever it is and however it is computed.

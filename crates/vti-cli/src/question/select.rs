@@ -5,10 +5,10 @@ use std::sync::Arc;
 use anyhow::Result;
 use vti::answer::Subject;
 use vti::problem::Problem;
-use vti::problem::selection::{Enumeration, Selection, Standardise};
+use vti::problem::selection::{ClosedForm, Selection, Standardise};
 use vti::space::ModelSpace;
 
-use super::{Question, other_kind};
+use super::{InClosedForm, Question, other_kind};
 use crate::config::{Config, ProblemConfig};
 use crate::data::{self, Loaded, Schema};
 
@@ -61,11 +61,9 @@ impl Question for Select {
         Some(&self.loaded.schema)
     }
 
-    fn in_closed_form(&self) -> Result<&Selection, String> {
-        match Enumeration::closed_form_affordable(&self.selection) {
-            Ok(()) => Ok(&self.selection),
-            Err(error) => Err(error.to_string()),
-        }
+    fn in_closed_form(&self) -> Result<InClosedForm<'_>, String> {
+        let closed = ClosedForm::new(&self.selection).map_err(|error| error.to_string())?;
+        Ok(InClosedForm::Selection(closed.selection()))
     }
 
     fn data_bytes(&self) -> f64 {

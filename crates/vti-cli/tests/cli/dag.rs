@@ -34,9 +34,9 @@ const SMALL: [&str; 14] = [
     "flow.hidden=8",
 ];
 
-/// `vti dag` of a file, small. The flow is small as well.
+/// `vti dag` of a file, learned and small. The flow is small as well.
 fn dag<'a>(file: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let flow = ["--set", "flow.kind=affine", "--set", "flow.layers=2", "--set", "flow.blocks=1"];
+    let flow = ["--method", "vti", "--set", "flow.kind=affine", "--set", "flow.layers=2", "--set", "flow.blocks=1"];
     [&["dag", file][..], &flow, &SMALL, more].concat()
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{SMALL, Scratch, fixture, select, steady};
+use crate::support::{SMALL, Scratch, check_draws, fixture, select, steady};
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
@@ -90,29 +90,7 @@ fn every_command_works_with_an_exact_run_or_says_why_not() {
     scratch.fine(&select(&data, "y", &["--out", "learned", "--quiet"]));
     let table = scratch.fine(&["compare", "run", "learned"]).data;
     assert!(table.lines().nth(1).unwrap().ends_with("exact"), "{table}");
-    // Means of draws are those of the sums over all models, within five standard errors.
-    let count = 8000;
-    let sampled = scratch.fine(&["sample", "run", "-n", &count.to_string(), "--out", "draws.csv"]);
-    assert!(sampled.data.is_empty());
-    let mut reader = csv::Reader::from_path(scratch.path("draws.csv")).unwrap();
-    let names: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
-    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    for (name, found) in summary["coefficients"].as_object().unwrap() {
-        let place = names.iter().position(|other| other == name).unwrap();
-        let mean = rows.iter().map(|row| row[place].parse().unwrap_or(0.0)).sum::<f64>() / f64::from(count);
-        let error = number(&found["sd"]) / f64::from(count).sqrt();
-        assert!((mean - number(&found["exact"])).abs() < 5.0 * error, "{name}: {mean} {found}");
-    }
-    // Densities at draws are those that the draws say, and differ from the target by the evidence.
-    let first: String = scratch.read("draws.csv").lines().take(20).map(|line| format!("{line}\n")).collect();
-    scratch.write("points.csv", &first);
-    let found = scratch.fine(&["log-prob", "run", "points.csv"]).data;
-    for (line, row) in found.lines().skip(1).zip(&rows) {
-        let cells: Vec<&str> = line.rsplit(',').collect();
-        let [target, q]: [f64; 2] = [cells[0].parse().unwrap(), cells[1].parse().unwrap()];
-        assert!((q - row[2].parse::<f64>().unwrap()).abs() < 1e-6 * (1.0 + q.abs()), "{line}");
-        assert!((target - q - number(&summary["log_evidence"]["estimate"])).abs() < 1e-6, "{line}");
-    }
+    check_draws(&scratch, "exact", 0.0);
 }
 
 #[test]
@@ -143,8 +121,11 @@ fn methods_that_cannot_be_are_refused_and_options_without_effect_are_named() {
     let rows: String = (0..40).map(|i| row(i) + "\n").collect();
     scratch.write("wide.csv", format!("{},y\n{rows}", names.join(",")));
     scratch.refused(&["select", "wide.csv", "--response", "y", "--method", "exact"], &["2^21 models are too many"]);
-    scratch.refused(&["dag", "builtin:hald", "--method", "exact"], &["causal graphs are learned", "--method vti"]);
-    scratch.refused(&["demo", "--method", "annealing"], &["[possible values: auto, exact, vti]"]);
+    scratch.refused(
+        &["dag", "builtin:hald", "--method", "exact"],
+        &["closed form for linear equations only", "--method vti"],
+    );
+    scratch.refused(&["demo", "--method", "annealing"], &["[possible values: auto, exact, search, vti]"]);
     // What was there is left alone.
     assert_eq!(scratch.json("run/summary.json")["correction"], "exact");
 }

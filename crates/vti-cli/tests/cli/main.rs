@@ -6,10 +6,12 @@ mod dag;
 mod dag_inputs;
 mod durability;
 mod exact;
+mod exact_graphs;
 mod help;
 mod inputs;
 mod python;
 mod results;
+mod search;
 mod simulate;
 mod support;
 

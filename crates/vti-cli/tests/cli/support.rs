@@ -128,3 +128,34 @@ pub(crate) fn steady(mut summary: serde_json::Value) -> serde_json::Value {
     summary["data"]["path"] = serde_json::Value::Null;
     summary
 }
+
+fn number(value: &serde_json::Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
+/// Fresh draws of a run without training: their means are those of the summary, which stand under `version`, within five
+/// standard errors, `more` being what the variance of a mean has beyond that of independent draws; their densities are those
+/// that `vti log-prob` says, and differ from the target by the evidence.
+pub(crate) fn check_draws(scratch: &Scratch, version: &str, more: f64) {
+    let (count, summary) = (6000, scratch.json("run/summary.json"));
+    let sampled = scratch.fine(&["sample", "run", "-n", &count.to_string(), "--out", "draws.csv"]);
+    assert!(sampled.data.is_empty());
+    let mut reader = csv::Reader::from_path(scratch.path("draws.csv")).unwrap();
+    let names: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    for (name, found) in summary["coefficients"].as_object().unwrap() {
+        let place = names.iter().position(|other| other == name).unwrap();
+        let mean = rows.iter().map(|row| row[place].parse().unwrap_or(0.0)).sum::<f64>() / f64::from(count);
+        let error = number(&found["sd"]) * (1.0 / f64::from(count) + more).sqrt() + number(&found["se"]);
+        assert!((mean - number(&found[version])).abs() < 5.0 * error + 1e-9, "{name}: {mean} {found}");
+    }
+    let first: String = scratch.read("draws.csv").lines().take(20).map(|line| format!("{line}\n")).collect();
+    scratch.write("points.csv", &first);
+    let found = scratch.fine(&["log-prob", "run", "points.csv"]).data;
+    for (line, row) in found.lines().skip(1).zip(&rows) {
+        let cells: Vec<&str> = line.rsplit(',').collect();
+        let [target, q]: [f64; 2] = [cells[0].parse().unwrap(), cells[1].parse().unwrap()];
+        assert!((q - row[2].parse::<f64>().unwrap()).abs() < 1e-6 * (1.0 + q.abs()), "{line}");
+        assert!((target - q - number(&summary["log_evidence"]["estimate"])).abs() < 1e-6, "{line}");
+    }
+}

@@ -12,12 +12,17 @@ pub fn edges_csv(edges: &Edges) -> Result<Vec<u8>, FileError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(["from", "to", "q", "corrected", "se", "reverse", "none", "exact"])?;
     for Edge { from, to, probability: Quantity { q, corrected, se, exact }, reverse, none } in edges.ranked() {
-        let numbers = [q, corrected, se, reverse, none].map(|number| number.to_string());
-        let exact = exact.map_or_else(String::new, |exact| exact.to_string());
+        let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        let numbers = [corrected, se, reverse, none].map(|number| number.to_string());
         let names = [edges.nodes[from].clone(), edges.nodes[to].clone()];
-        writer.write_record(names.into_iter().chain(numbers).chain([exact]))?;
+        writer.write_record(names.into_iter().chain([cell(learned(q))]).chain(numbers).chain([cell(exact)]))?;
     }
     super::csv_bytes(writer)
+}
+
+/// What q says, where there is one.
+fn learned(q: f64) -> Option<f64> {
+    Some(q).filter(|q| !q.is_nan())
 }
 
 /// Edges that are less probable are not drawn.
@@ -33,11 +38,12 @@ pub fn dot(edges: &Edges) -> String {
     let drawn = edges.ranked().into_iter().filter(|edge| edge.probability.corrected >= DRAWN);
     for Edge { from, to, probability: Quantity { q, corrected, .. }, .. } in drawn {
         let style = if corrected > 0.5 { "solid" } else { "dashed" };
+        let q = learned(q).map_or_else(String::new, |q| format!("q=\"{q}\", "));
         // Colours with the opacity behind them.
         let opacity = (55.0 + 200.0 * corrected).round() as u8;
         let _ = writeln!(
             text,
-            "  {} -> {} [label=\"{corrected:.2}\", q=\"{q}\", corrected=\"{corrected}\", style={style}, \
+            "  {} -> {} [label=\"{corrected:.2}\", {q}corrected=\"{corrected}\", style={style}, \
              penwidth=\"{:.2}\", color=\"#1f2933{opacity:02x}\"];",
             dot_name(&edges.nodes[from]),
             dot_name(&edges.nodes[to]),
@@ -76,8 +82,9 @@ pub fn graphml(edges: &Edges) -> String {
     }
     for Edge { from, to, probability: Quantity { q, corrected, se, .. }, .. } in edges.ranked() {
         if q > 0.0 || corrected > 0.0 {
-            let data = [("q", q), ("corrected", corrected), ("se", se)];
-            let data: String = data.iter().map(|(key, value)| format!("<data key=\"{key}\">{value}</data>")).collect();
+            let data = [("q", learned(q)), ("corrected", Some(corrected)), ("se", Some(se))];
+            let data = data.iter().filter_map(|(key, value)| Some(format!("<data key=\"{key}\">{}</data>", (*value)?)));
+            let data: String = data.collect();
             let _ = writeln!(text, "    <edge source=\"n{from}\" target=\"n{to}\">{data}</edge>");
         }
     }

@@ -74,7 +74,8 @@ impl Ruler {
             let colour = if *tick == 0.0 { "var(--frame)" } else { "var(--grid)" };
             let _ = write!(svg, "<line x1=\"{at:.2}%\" x2=\"{at:.2}%\" y1=\"0\" y2=\"{HEIGHT}\" stroke=\"{colour}\"/>");
         }
-        let bars = [(of.q, LEARNED, 5), (of.corrected, CORRECTED, if versions.learned { 16 } else { 10 })];
+        let own = if versions.learned { 16 } else { 10 };
+        let bars = [(of.q, LEARNED, 5), (of.corrected, CORRECTED, own)];
         for (value, colour, top) in bars {
             if let Some(width) = self.percent(value) {
                 let colour = Theme::Page.colour(colour);
@@ -84,7 +85,7 @@ impl Ruler {
                 );
             }
         }
-        svg.push_str(&self.whisker(of));
+        svg.push_str(&self.whisker(of, own as f64));
         if let Some(at) =
             of.exact.filter(|_| versions.learned && versions.exact.is_some()).and_then(|exact| self.percent(exact))
         {
@@ -98,7 +99,8 @@ impl Ruler {
         Cell::html(svg + "</svg>")
     }
 
-    fn whisker(&self, of: &Quantity) -> String {
+    /// Over the bar that begins so far below the top.
+    fn whisker(&self, of: &Quantity, top: f64) -> String {
         let reach = WHISKER * of.se;
         let (Some(low), Some(high)) = (self.percent(of.corrected - reach), self.percent(of.corrected + reach)) else {
             return String::new();
@@ -111,28 +113,25 @@ impl Ruler {
                 "<line x1=\"{x1:.2}%\" x2=\"{x2:.2}%\" y1=\"{y1}\" y2=\"{y2}\" stroke=\"var(--ink)\" stroke-opacity=\"0.75\"/>"
             )
         };
-        line(low, high, 20.5, 20.5) + &line(low, low, 17.0, 24.0) + &line(high, high, 17.0, 24.0)
+        let [first, middle, last] = [1.0, 4.5, 8.0].map(|below| top + below);
+        line(low, high, middle, middle) + &line(low, low, first, last) + &line(high, high, first, last)
     }
 }
 
 /// The numbers in words, for those who point at the bars or cannot see them.
 fn title(of: &Quantity, versions: Versions) -> String {
-    if !versions.learned {
-        return format!("exact {}", number::probability(of.corrected));
-    }
-    let mut text =
-        format!("q {}, corrected {}", number::probability(of.q), number::probability_with_error(of.corrected, of.se));
-    if let (Some(exact), Some(name)) = (of.exact, versions.exact) {
-        let _ = write!(text, ", {} {}", escape(name), number::probability(exact));
-    }
-    text
+    let q = versions.learned.then(|| format!("q {}", number::probability(of.q)));
+    let corrected =
+        versions.corrected.map(|name| format!("{name} {}", number::probability_with_error(of.corrected, of.se)));
+    let exact = of.exact.zip(versions.exact);
+    let exact = exact.map(|(exact, name)| format!("{} {}", escape(name), number::probability(exact)));
+    [q, corrected, exact].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Columns of numbers that go with bars.
 pub(super) fn number_columns(versions: Versions) -> Vec<Column> {
-    let learned = ["q", "corrected"].into_iter().filter(|_| versions.learned);
-    let names = learned.chain(versions.exact.map(short));
-    names.map(|name| Column::new(Kind::Number, name)).collect()
+    let names = [versions.learned.then_some("q"), versions.corrected, versions.exact.map(short)];
+    names.into_iter().flatten().map(|name| Column::new(Kind::Number, name)).collect()
 }
 
 /// Their cells.
@@ -141,6 +140,8 @@ pub(super) fn number_cells(of: &Quantity, versions: Versions) -> Vec<Cell> {
     let mut cells = Vec::new();
     if versions.learned {
         cells.push(Cell::number(number::probability(of.q), of.q));
+    }
+    if versions.corrected.is_some() {
         cells.push(Cell::number(number::probability_with_error(of.corrected, of.se), of.corrected));
     }
     if versions.exact.is_some() {
@@ -152,9 +153,7 @@ pub(super) fn number_cells(of: &Quantity, versions: Versions) -> Vec<Cell> {
 /// What the colours mean.
 pub(super) fn legend(versions: Versions) -> String {
     // One kind of bar needs no explanation.
-    if !versions.learned {
-        return String::new();
-    }
+    let Some(corrected) = versions.corrected else { return String::new() };
     let swatch = |colour: Colour, extra: &str| {
         format!(
             "<svg width=\"22\" height=\"12\" aria-hidden=\"true\"><rect y=\"1\" width=\"22\" height=\"10\" rx=\"1\" \
@@ -163,9 +162,9 @@ pub(super) fn legend(versions: Versions) -> String {
         )
     };
     let whisker = "<path d=\"M6 6H17M6 3V9M17 3V9\" stroke=\"var(--ink)\" stroke-opacity=\"0.75\" fill=\"none\"/>";
+    let learned = if versions.learned { format!("<li>{}learned (q)</li>", swatch(LEARNED, "")) } else { String::new() };
     let mut html = format!(
-        "<ul class=\"legend\"><li>{}learned (q)</li><li>{}corrected, whiskers of ±{WHISKER} standard errors</li>",
-        swatch(LEARNED, ""),
+        "<ul class=\"legend\">{learned}<li>{}{corrected}, whiskers of ±{WHISKER} standard errors</li>",
         swatch(CORRECTED, whisker)
     );
     if let Some(name) = versions.exact {

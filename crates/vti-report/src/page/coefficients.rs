@@ -36,11 +36,11 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     if found.is_empty() {
         return None;
     }
-    let Versions { learned, exact } = content.versions;
-    let exact = exact.filter(|_| found.iter().any(|(_, row)| row.mean.exact.is_some()));
-    let versions = Versions { learned, exact };
+    let exact = content.versions.exact.filter(|_| found.iter().any(|(_, row)| row.mean.exact.is_some()));
+    let versions = Versions { exact, ..content.versions };
     let mut columns = vec![Column::new(Kind::Name, "coefficient"), Column::new(Kind::SmallPlot, "posterior")];
-    let numbers = ["mean, q", "mean, corrected"].into_iter().filter(|_| learned).map(str::to_owned);
+    let own = versions.corrected.map(|_| if versions.learned { "mean, corrected" } else { "mean" });
+    let numbers = [versions.learned.then_some("mean, q"), own].into_iter().flatten().map(str::to_owned);
     let numbers = numbers.chain(exact.map(|name| format!("mean, {}", short(name))));
     let numbers = numbers.chain(["sd", "95 % interval", "inclusion"].map(str::to_owned));
     columns.extend(numbers.map(|name| Column::new(Kind::Number, &name)));
@@ -84,6 +84,8 @@ fn cells(row: &Row<'_>, versions: Versions) -> Vec<Cell> {
     let mut cells = vec![Cell::name(row.name), Cell::html(plot(row))];
     if versions.learned {
         cells.push(Cell::number(number::significant(mean.q, 3), mean.q));
+    }
+    if versions.corrected.is_some() {
         cells.push(Cell::number(number::with_error(mean.corrected, mean.se), mean.corrected));
     }
     if versions.exact.is_some() {

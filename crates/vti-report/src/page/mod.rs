@@ -66,8 +66,10 @@ pub struct Beside<'a> {
 /// Which versions of a number there are.
 #[derive(Clone, Copy)]
 struct Versions {
-    /// What was learned, and its correction.
+    /// What was learned.
     learned: bool,
+    /// What its correction is called, or a number with an error where nothing was learned; `None` where all is exact.
+    corrected: Option<&'static str>,
     /// What `exact` is called; `None` where nothing exact is known.
     exact: Option<&'static str>,
 }
@@ -96,8 +98,13 @@ struct Content<'a> {
 pub fn page(answer: &Answer, samples: Option<&Samples>, beside: &Beside<'_>) -> String {
     let Beside { trace, settings, schema: _ } = *beside;
     let (exact, draws) = (exact_name(answer), samples.map(Draws::new));
-    let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, exact, draws.as_ref()));
-    let versions = Versions { learned: !answer.is_exact(), exact };
+    let corrected = match answer.correction {
+        Method::Exact => None,
+        Method::Search => Some("probability"),
+        _ => Some("corrected"),
+    };
+    let versions = Versions { learned: answer.is_learned(), corrected, exact };
+    let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, versions, draws.as_ref()));
     let content = Content { answer, versions, draws, graph, trace };
     let about_graph = |section: fn(&Known<'_>) -> Option<String>| content.graph.as_ref().and_then(section);
     let sections = [
@@ -179,16 +186,21 @@ fn correction(method: Method) -> &'static str {
         Method::Chains => "is what chains found that have q as their proposal",
         Method::Particles => "is what particles found that were tempered from the prior and know nothing of q",
         Method::Exact => "is exact",
+        Method::Search => "is what chains over models found, whose evidences are exact",
     }
 }
 
-/// Before the word draws.
+/// Before the words draws and probabilities.
 fn corrected(versions: Versions) -> &'static str {
     if versions.learned { " corrected" } else { "" }
 }
 
 fn footer(content: &Content<'_>) -> String {
-    let mut text = if content.versions.learned { three_numbers(content) } else { EXACT_NUMBERS.into() };
+    let mut text = match content.answer.correction {
+        Method::Exact => EXACT_NUMBERS.into(),
+        Method::Search => SEARCHED_NUMBERS.into(),
+        _ => three_numbers(content),
+    };
     if !content.answer.version.is_empty() {
         let _ = write!(text, "<p>Made by vti {}.</p>", escape(&content.answer.version));
     }
@@ -198,6 +210,11 @@ fn footer(content: &Content<'_>) -> String {
 const EXACT_NUMBERS: &str = "<p><strong>How to read the numbers.</strong> Nothing was learned: all models were summed in \
     closed form. Probabilities, means, standard deviations and evidences are exact; plots and intervals are made of \
     independent draws from the posterior.</p>";
+
+const SEARCHED_NUMBERS: &str = "<p><strong>How to read the numbers.</strong> Nothing was learned. Evidences of models are exact, \
+    but there are too many models to sum all of them: chains over models, which start far apart, found those that matter. \
+    Standard errors say how much other chains would change a number. Given a model, parameters are known in closed form; \
+    plots and intervals are made of draws from it.</p>";
 
 fn three_numbers(content: &Content<'_>) -> String {
     let mut text = format!(

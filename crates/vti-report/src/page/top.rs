@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use vti::answer::{Answer, Found, MAX_MODELS, Method};
+use vti::answer::{Answer, Found, LogEvidence, MAX_MODELS, Method, SearchFacts};
 use vti::check::VerdictKind;
 
 use crate::markup::escape;
@@ -29,11 +29,16 @@ fn subtitle(answer: &Answer) -> String {
         Found::Dag(graphs) => format!("{}{} nodes, ", rows(), graphs.edges.nodes.len()),
         Found::Own(_) => data.rows.map_or_else(String::new, |_| rows()),
     };
-    if answer.is_exact() {
-        let _ = write!(text, "all models in closed form in {} s", fixed(run.seconds.check, 1));
-    } else {
-        let _ = write!(text, "{} steps in {} s", run.steps, fixed(run.seconds.train, 0));
-    }
+    let _ = match answer.correction {
+        Method::Exact => {
+            let models = if answer.found.graphs().is_some() { "graphs" } else { "models" };
+            write!(text, "all {models} in closed form in {} s", fixed(run.seconds.check, 1))
+        }
+        Method::Search => {
+            write!(text, "chains over models with exact evidences in {} s", fixed(run.seconds.check, 1))
+        }
+        _ => write!(text, "{} steps in {} s", run.steps, fixed(run.seconds.train, 0)),
+    };
     if run.threads > 0 {
         let _ = write!(text, " on {} threads", run.threads);
     }
@@ -53,8 +58,11 @@ fn verdict(answer: &Answer) -> String {
     let verdict = &answer.verdict;
     let (class, word, sign) = match verdict.kind {
         VerdictKind::Trust => {
-            let exact = answer.is_exact();
-            let word = if exact { "Trust it: the answer is exact" } else { "Trust it: q can be used as it is" };
+            let word = match answer.correction {
+                Method::Exact => "Trust it: the answer is exact",
+                Method::Search => "Trust it: chains over models agree",
+                _ => "Trust it: q can be used as it is",
+            };
             ("trust", word, "M10 18.5l5.5 5.5L27 12")
         }
         VerdictKind::Corrected => ("corrected", "Use the corrected numbers", "M10 15c4-5 7 4 17-1M10 23c4-5 7 4 17-1"),
@@ -83,9 +91,14 @@ fn facts(answer: &Answer) -> String {
     let khat = match answer.correction {
         Method::Annealed => "of q's parameters; edges and graphs are corrected without weights",
         Method::Particles => "of q's draws; the correction is made without them",
-        Method::Weights | Method::Blocks | Method::Chains | Method::Exact => "below 0.7: weights can correct q",
+        Method::Weights | Method::Blocks | Method::Chains | Method::Exact | Method::Search => {
+            "below 0.7: weights can correct q"
+        }
     };
     let seconds = answer.run.seconds.train + answer.run.seconds.check;
+    if let Some(search) = &answer.search {
+        return search_facts(answer, search);
+    }
     if answer.is_exact() {
         return exact_facts(answer);
     }
@@ -103,7 +116,7 @@ fn facts(answer: &Answer) -> String {
         html += &fact("distance to exact", &value, "total variation, learned → corrected");
     }
     match answer.correction {
-        Method::Weights | Method::Blocks | Method::Exact => {}
+        Method::Weights | Method::Blocks | Method::Exact | Method::Search => {}
         Method::Annealed => html += &fact("corrected by", "annealing", "evidences of nodes from the prior"),
         Method::Chains => html += &fact("corrected by", "chains", "exact in the limit"),
         Method::Particles => html += &fact("corrected by", "particles", "that know nothing of q"),
@@ -113,10 +126,36 @@ fn facts(answer: &Answer) -> String {
 
 /// Key figures where nothing was learned.
 fn exact_facts(answer: &Answer) -> String {
+    let models = match &answer.found {
+        Found::Dag(graphs) => fact("nodes", &graphs.edges.nodes.len().to_string(), "all graphs over them"),
+        _ => fact("models", &format!("2^{}", answer.data.terms.unwrap_or_default()), "all of them"),
+    };
     let html = [
         fact("log evidence", &fixed(answer.log_evidence.estimate, 3), "log p(y), exact"),
-        fact("models", &format!("2^{}", answer.data.terms.unwrap_or_default()), "all of them"),
+        models,
         fact("time", &format!("{} s", fixed(answer.run.seconds.check, 1)), "sums over models, and draws"),
+    ];
+    format!("<div class=\"facts\">{}</div>\n", html.concat())
+}
+
+/// Key figures where chains over models answered.
+fn search_facts(answer: &Answer, search: &SearchFacts) -> String {
+    let LogEvidence { estimate, se, .. } = answer.log_evidence;
+    let html = [
+        fact("log evidence", &format!("{} ±\u{a0}{}", fixed(estimate, 3), fixed(se, 3)), "log p(y), over all models"),
+        fact(
+            "R̂",
+            &fixed(search.rhat.unwrap_or(f64::NAN), 3),
+            "the largest of an inclusion; at most 1.01 if chains agree",
+        ),
+        fact("effective size", &fixed(search.effective, 0), "the smallest of an inclusion"),
+        fact(
+            "chains",
+            &format!("{} × {}", search.chains, search.iterations),
+            &format!("iterations, with {} temperatures each", search.temperatures),
+        ),
+        fact("evidences", &search.evidences.to_string(), "computed in closed form"),
+        fact("time", &format!("{} s", fixed(answer.run.seconds.check, 1)), "chains, and draws"),
     ];
     format!("<div class=\"facts\">{}</div>\n", html.concat())
 }

@@ -231,6 +231,7 @@ impl<'a> Building<'a> {
             models: models[..models.len().min(MAX_MODELS)].to_vec(),
             exact: self.exact.map(|exact| self.compare(exact)),
             chains: self.chains.map(facts),
+            search: None,
             run,
         };
         Ok((answer, models))
@@ -394,7 +395,7 @@ impl<'a> Building<'a> {
         let graphs = Weighted::new(dag, &self.corrected_models());
         let best = self.corrections().first().and_then(|model| dag.graph(&model.model));
         let q = || Weighted::new(dag, &self.q_parts.weighted_words(&self.check.q_weights));
-        let truth = truth.map(|(path, truth)| graphs.distance(path, truth, &q(), &edges)).transpose()?;
+        let truth = truth.map(|(path, truth)| graphs.distance(path, truth, Some(&q()), &edges)).transpose()?;
         let graph = graphs.statistics(best.as_ref(), &self.corrected_words(), &edges);
         Ok(Graphs { edges, graph, truth, coefficients })
     }

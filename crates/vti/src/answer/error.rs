@@ -29,6 +29,9 @@ pub enum AnswerError {
         /// Parameters of the posterior's problem.
         expected: usize,
     },
+    /// An exact answer from models that are not all.
+    #[error("the models of this posterior were not enumerated")]
+    NotEnumerated,
     /// Not the JSON of an answer.
     #[error("not an answer of version {VERSION}: {0}")]
     Json(#[from] serde_json::Error),

@@ -49,7 +49,8 @@ pub struct Edges {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Matrices {
     nodes: Vec<String>,
-    q: Vec<Vec<f64>>,
+    /// None where nothing was learned.
+    q: Option<Vec<Vec<f64>>>,
     corrected: Vec<Vec<f64>>,
     se: Vec<Vec<f64>>,
     exact: Option<Vec<Vec<f64>>>,
@@ -61,9 +62,10 @@ impl From<Edges> for Matrices {
             probabilities.iter().map(|row| row.iter().map(of).collect()).collect()
         };
         let known = probabilities.iter().flatten().all(|quantity| quantity.exact.is_some());
+        let is_learned = !probabilities.iter().flatten().any(|quantity| quantity.q.is_nan());
         Self {
             nodes,
-            q: matrix(|quantity| quantity.q),
+            q: is_learned.then(|| matrix(|quantity| quantity.q)),
             corrected: matrix(|quantity| quantity.corrected),
             se: matrix(|quantity| quantity.se),
             exact: known.then(|| matrix(|quantity| quantity.exact.unwrap_or(f64::NAN))),
@@ -77,11 +79,12 @@ impl TryFrom<Matrices> for Edges {
     fn try_from(Matrices { nodes, q, corrected, se, exact }: Matrices) -> Result<Self, String> {
         let count = nodes.len();
         let square = |matrix: &[Vec<f64>]| matrix.len() == count && matrix.iter().all(|row| row.len() == count);
-        if ![Some(&q), Some(&corrected), Some(&se), exact.as_ref()].into_iter().flatten().all(|matrix| square(matrix)) {
+        if ![q.as_ref(), Some(&corrected), Some(&se), exact.as_ref()].into_iter().flatten().all(|matrix| square(matrix))
+        {
             return Err(format!("the matrices of edges are not {count} × {count}"));
         }
         let quantity = |from: usize, to: usize| Quantity {
-            q: q[from][to],
+            q: q.as_ref().map_or(f64::NAN, |q| q[from][to]),
             corrected: corrected[from][to],
             se: se[from][to],
             exact: exact.as_ref().map(|exact| exact[from][to]),
@@ -291,15 +294,21 @@ impl<'a> Weighted<'a> {
         found
     }
 
-    /// How far they are from a truth, beside graphs under q and answers that use no data.
+    /// How far they are from a truth, beside graphs under q, where there is one, and answers that use no data.
     ///
     /// What follows from probabilities of edges is found from these: they are known better than those of the graphs.
-    pub(super) fn distance(&self, path: &str, truth: &Graph, q: &Self, edges: &Edges) -> Result<Truth, GraphError> {
+    pub(super) fn distance(
+        &self,
+        path: &str,
+        truth: &Graph,
+        q: Option<&Self>,
+        edges: &Edges,
+    ) -> Result<Truth, GraphError> {
         let scores = |graphs: &Self, edges: &[f64]| -> Result<[Scores; 2], GraphError> {
             Ok([Scores::of_edges(truth, edges)?, Scores::of_samples(truth, &graphs.all)?])
         };
         let corrected = scores(self, &edges.flat(|edge| edge.corrected))?;
-        let learned = scores(q, &edges.flat(|edge| edge.q))?;
+        let learned = q.map(|q| scores(q, &edges.flat(|edge| edge.q))).transpose()?;
         let of = |[by_edges, by_graphs]: &[Scores; 2], convention: &Convention| {
             (convention.value)(by_edges).or_else(|| (convention.value)(by_graphs))
         };
@@ -312,7 +321,7 @@ impl<'a> Weighted<'a> {
             label: convention.label.into(),
             meaning: convention.meaning.into(),
             better: convention.better,
-            q: of(&learned, convention),
+            q: learned.as_ref().and_then(|learned| of(learned, convention)),
             corrected: of(&corrected, convention),
             baselines: trivial.iter().map(|baseline| (convention.value)(&baseline.scores)).collect(),
         };

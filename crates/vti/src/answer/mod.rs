@@ -3,7 +3,8 @@
 //! A check, chains where there were any and the exact answer where it is known become an [`Answer`]: probabilities of models
 //! and of their parts (terms, edges), coefficients, evidence, verdict, and how it was computed. Every number that was learned
 //! is a [`Quantity`]: as q has it, corrected with its standard error, and exact where that is known. Where evidences are in
-//! closed form and models can be enumerated, nothing needs to be learned: [`Findings::exact`]. [`Findings`] are an
+//! closed form, nothing needs to be learned: [`Findings::exact`] and [`Findings::exact_graphs`] where models can be summed, [`Findings::searched`] where
+//! chains over models find those that matter. [`Findings`] are an
 //! answer with what stands behind it: all models that were met, and draws in the units of the data ([`Samples`]), from which
 //! predictions ([`Predictor`]) and plots are made.
 //!
@@ -39,9 +40,10 @@
 //! ```
 
 mod build;
+mod closed_form;
 mod error;
 mod exact;
-mod exactly;
+mod exact_graphs;
 mod features;
 mod graph;
 mod heed;
@@ -65,6 +67,7 @@ pub use units::Units;
 
 use crate::check::Verdict;
 use crate::device::Device;
+use crate::search::Ended;
 use crate::simd::Real;
 use crate::stats::Estimate;
 use crate::train::Fit;
@@ -99,6 +102,9 @@ pub struct Answer {
     pub exact: Option<ExactComparison>,
     /// Where chains were run.
     pub chains: Option<ChainFacts>,
+    /// Where chains over models were run, and nothing was learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchFacts>,
     /// How it was computed.
     #[serde(flatten)]
     pub run: Run,
@@ -108,6 +114,11 @@ impl Answer {
     /// Whether it is exact, and nothing was learned.
     pub fn is_exact(&self) -> bool {
         self.correction == Method::Exact
+    }
+
+    /// Whether there is a q: nothing was learned where evidences are in closed form.
+    pub fn is_learned(&self) -> bool {
+        !matches!(self.correction, Method::Exact | Method::Search)
     }
 
     /// As `summary.json` has it.
@@ -196,6 +207,8 @@ pub enum Method {
     Particles,
     /// All models were summed in closed form: nothing was learned, and nothing is left to correct.
     Exact,
+    /// Chains over models whose evidences are in closed form: nothing was learned.
+    Search,
 }
 
 /// The question's own answer.
@@ -303,6 +316,27 @@ pub struct ChainFacts {
     pub effective: f64,
     /// Share of accepted jumps between models.
     pub accepted_jumps: f64,
+}
+
+/// How chains over models went whose evidences are in closed form.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchFacts {
+    /// Chains with the posterior as their target.
+    pub chains: usize,
+    /// Chains of a group: each of these, and hotter ones beside it.
+    pub temperatures: usize,
+    /// Iterations of each chain that count.
+    pub iterations: usize,
+    /// Evidences that were computed.
+    pub evidences: usize,
+    /// The largest split-R̂ of an inclusion; none for chains that stand still in different places.
+    pub rhat: Option<f64>,
+    /// The smallest effective sample size of an inclusion.
+    pub effective: f64,
+    /// An estimate of the probability of all models whose evidence is not known.
+    pub unmet: f64,
+    /// Why it ended.
+    pub ended: Ended,
 }
 
 /// One of several runs.

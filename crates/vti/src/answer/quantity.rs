@@ -7,6 +7,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::stats::Estimate;
+
 /// A number that JSON may not be able to write: null is not a number.
 pub(super) fn or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
@@ -26,7 +28,7 @@ pub struct Quantity {
     /// Under q; not a number where nothing was learned.
     #[serde(deserialize_with = "or_nan")]
     pub q: f64,
-    /// Corrected; the exact number where nothing was learned.
+    /// Corrected; the exact number, or that of chains over models, where nothing was learned.
     #[serde(deserialize_with = "or_nan")]
     pub corrected: f64,
     /// Standard error of the correction.
@@ -40,6 +42,11 @@ impl Quantity {
     /// A number that was computed and not learned.
     pub fn exactly(value: f64) -> Self {
         Self { q: f64::NAN, corrected: value, se: 0.0, exact: Some(value) }
+    }
+
+    /// A number that was estimated without anything that was learned.
+    pub fn estimated(Estimate { value, se }: Estimate) -> Self {
+        Self { q: f64::NAN, corrected: value, se, exact: None }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Units;
 use crate::device::Device;
-use crate::posterior::{Draws, ExactPosterior, Posterior};
+use crate::posterior::{ConjugatePosterior, Draws, GraphPosterior, Posterior};
 use crate::problem::selection::ExactError;
 use crate::space::{Model, ModelSpace};
 use crate::workers::Workers;
@@ -121,18 +121,26 @@ impl Samples {
         Ok(Self::new(posterior, units, &draws, &weights, 1))
     }
 
-    /// Draws from an exact posterior. They count alike: each has the evidence as its weight.
-    pub fn draw_exactly(
-        posterior: &ExactPosterior<'_>,
+    /// Draws from a posterior in closed form. They count alike: each has the evidence as its weight.
+    pub fn draw_conjugate(
+        posterior: &ConjugatePosterior<'_>,
         units: &Units,
         count: usize,
         batch: u32,
         workers: &Workers,
     ) -> Result<Self, ExactError> {
         let draws = posterior.draw(count, batch, workers)?;
-        let log_weight = vec![posterior.enumeration().log_evidence; draws.len()];
+        let log_evidence = posterior.log_evidence();
+        let log_weight = vec![if log_evidence.is_finite() { log_evidence } else { 0.0 }; draws.len()];
         let active = |word: &[u16]| posterior.active_parameters(word);
         Ok(Self::in_units(posterior.selection().space(), active, units, &draws, &log_weight, 1))
+    }
+
+    /// Draws from the exact posterior of linear graphs, which count alike.
+    pub fn of_graphs(posterior: &GraphPosterior<'_>, units: &Units, draws: &Draws) -> Self {
+        let log_weight = vec![posterior.log_evidence(); draws.len()];
+        let active = |word: &[u16]| posterior.active_parameters(word);
+        Self::in_units(posterior.dag().space(), active, units, draws, &log_weight, 1)
     }
 
     /// How many there are.

@@ -1,15 +1,17 @@
 //! What was learned: draws, densities, model probabilities.
 
+mod conjugate;
 mod draws;
-mod exact;
+mod graphs;
 mod saved;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use conjugate::ConjugatePosterior;
 pub use draws::{BlockDraws, Draws};
-pub use exact::ExactPosterior;
+pub use graphs::GraphPosterior;
 pub use saved::LoadError;
 pub(crate) use saved::Saved;
 

@@ -25,6 +25,7 @@ pub mod dag;
 mod fingerprint;
 mod free;
 mod preconditioner;
+mod scales;
 pub mod selection;
 
 pub use blocks::{BlockBatch, BlockModels, BlockParticles, BlockRow, Blocks, KeyScores, ModelSums};

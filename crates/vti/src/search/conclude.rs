@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use super::found::{Estimator, FoundFeature, FoundModel, Searched};
 use super::known::{Entry, Key, Known, Packing};
+use super::run::Fresh;
 use super::settings::Ended;
 use super::trace::{FeatureTrace, Trace, diagnose, error_of_visits, mark_features};
 use super::{SearchError, SearchSettings, Target};
-use crate::stats::{Estimate, share_error};
+use crate::stats::{Estimate, log_sum_exp, share_error};
 
 /// How a search ended.
 pub(super) struct Ending {
-    /// An estimate of the probability of models that are not known.
-    pub unmet: f64,
+    pub fresh: Fresh,
     pub ended: Ended,
 }
 
@@ -22,15 +22,16 @@ pub(super) fn conclude(
     settings: &SearchSettings,
     known: Known,
     traces: &[Trace],
-    Ending { unmet, ended }: Ending,
+    Ending { fresh, ended }: Ending,
 ) -> Result<Searched, SearchError> {
-    if traces.iter().any(|trace| trace.draws.len() < 4) {
+    if traces.iter().any(|trace| trace.blocks < 4) {
         return Err(SearchError::TooShort);
     }
     let Known { packing, entries, asked, .. } = known;
     // Where every word is known, nothing is missing.
     let all = (entries.len() as f64).ln() >= target.space.log_count() - 1e-9;
-    let unmet = if all { 0.0 } else { unmet };
+    let unmet = if all { 0.0 } else { fresh.share() };
+    let log_early = log_weight_until(&entries, fresh.before());
     let members = Members::gather(target, &packing, entries).ok_or(SearchError::NoModel)?;
     let shares = Shares::new(target, &members.models, &packing);
     let (visits, diagnosis) = diagnose(traces, target.workers);
@@ -44,7 +45,18 @@ pub(super) fn conclude(
         FoundFeature { probability: estimator.choose(by_evidences, visited), by_evidences, by_visits }
     };
     let features = visits.iter().zip(shares.values.iter().zip(&shares.noise)).map(feature).collect();
-    let iterations = traces[0].draws.len() * traces[0].length;
+    let iterations = traces[0].iterations();
+    let log_total = members.log_total;
+    let log_evidence = match estimator {
+        Estimator::Evidences => Estimate { value: log_total.value, se: log_total.se.hypot(unmet) },
+        Estimator::Visits => {
+            // With the probability of some models known by visits, and their total by evidences, the total of all is known.
+            let met = 1.0 - unmet;
+            let effective = diagnosis.effective * fresh.counted() as f64 / (iterations * traces.len()) as f64;
+            let se = share_error(met, effective) / met;
+            Estimate { value: log_early - met.ln(), se: se.hypot(log_total.se) }
+        }
+    };
     let width = target.space.arities().len();
     let model = |member: &Member| {
         let mut word = vec![0; width];
@@ -54,17 +66,22 @@ pub(super) fn conclude(
         let noise = member.weight * (1.0 - member.weight) * member.evidence.se;
         let by_evidences = Estimate { value: member.weight, se: noise.hypot(unmet * member.weight) };
         let visited = Estimate { value: by_visits, se: share_error(by_visits, diagnosis.effective).hypot(noise) };
+        // Its evidence over that of all models says more than visits, unless the latter is known badly.
+        let value = (member.weight.ln() + log_total.value - log_evidence.value).exp().min(1.0);
+        let of_all = Estimate { value, se: value * log_evidence.se };
+        let visited = if of_all.se < visited.se { of_all } else { visited };
         let probability = estimator.choose(by_evidences, visited);
         FoundModel { word, log_evidence: member.evidence, probability, by_evidences: member.weight, by_visits }
     };
-    let mut models: Vec<FoundModel> = members.models.iter().take(settings.leading).map(model).collect();
-    models.sort_by(|a, b| b.probability.value.total_cmp(&a.probability.value));
+    // The heaviest first.
+    let models = members.models.iter().take(settings.leading).map(model).collect();
     Ok(Searched {
         features,
         models,
         estimator,
         diagnosis,
-        log_total: members.log_total,
+        log_total,
+        log_evidence,
         unmet,
         converged: settings.content(&diagnosis, error_of_evidences.min(error_of_visits)),
         ended,
@@ -73,6 +90,15 @@ pub(super) fn conclude(
         iterations,
         draws: traces.iter().map(|trace| trace.words(&packing, width)).collect(),
     })
+}
+
+/// `log Σ p(m) p(y | m)` over words that were known in this iteration.
+fn log_weight_until(entries: &HashMap<Key, Entry>, iteration: u64) -> f64 {
+    let mut weights: Vec<f64> =
+        entries.values().filter(|entry| entry.born <= iteration).map(Entry::log_weight).collect();
+    // In an order that does not depend on the map's.
+    weights.sort_unstable_by(f64::total_cmp);
+    log_sum_exp(&weights)
 }
 
 impl Estimator {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::Ended;
 use super::trace::FeatureTrace;
+use crate::problem::selection::WeighedModels;
 use crate::stats::{Diagnosis, Estimate, effective_sample_size, share_error, standard_error};
 
 /// How probabilities were estimated.
@@ -57,7 +58,7 @@ pub struct FoundFeature {
 pub struct Searched {
     /// Features above 0, in the order of [`ModelSpace::features`](crate::space::ModelSpace::features).
     pub features: Vec<FoundFeature>,
-    /// Models, the most probable first, as many as settings allow.
+    /// Models, those with the highest posterior density first, as many as settings allow.
     pub models: Vec<FoundModel>,
     /// Which estimate is the better.
     pub estimator: Estimator,
@@ -65,6 +66,8 @@ pub struct Searched {
     pub diagnosis: Diagnosis,
     /// `log Σ p(m) p(y | m)` over all known models.
     pub log_total: Estimate,
+    /// `log Σ p(m) p(y | m)` over all models: by the same estimate; not a number where chains hardly met a model again.
+    pub log_evidence: Estimate,
     /// An estimate of the probability of all models that are not known.
     pub unmet: f64,
     /// Whether all chains agree.
@@ -82,6 +85,19 @@ pub struct Searched {
 }
 
 impl Searched {
+    /// Models with their shares of the posterior, by the search's [`Estimator`], for whoever goes on with some of them.
+    pub fn weighed(&self) -> WeighedModels {
+        let width = self.models.first().map_or(0, |model| model.word.len());
+        match self.estimator {
+            Estimator::Visits => WeighedModels::of_chains(width, &self.draws),
+            Estimator::Evidences => {
+                let words = self.models.iter().flat_map(|model| model.word.iter().copied()).collect();
+                let shares: Vec<f64> = self.models.iter().map(|model| model.by_evidences).collect();
+                WeighedModels::new(width, words, &shares)
+            }
+        }
+    }
+
     /// The probability of the models that some distribution q gives less than `below`, given `log q(m)` of all
     /// [`models`](Self::models) and of all [`draws`](Self::draws), chain by chain: what q lacks, were `below` 0. Words are models
     /// here: where several mean one, q of the model is wanted.

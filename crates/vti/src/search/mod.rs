@@ -19,8 +19,8 @@ pub use settings::{Ended, SearchError, SearchProgress, SearchSettings};
 pub use trace::FeatureTrace;
 
 use crate::evidence::Evidences;
-use crate::problem::DensityError;
-use crate::problem::selection::ClosedForm;
+use crate::problem::selection::{ClosedForm, Selection};
+use crate::problem::{DensityError, Problem};
 use crate::space::{Model, ModelSpace};
 use crate::stats::Estimate;
 use crate::workers::Workers;
@@ -67,4 +67,32 @@ impl std::fmt::Debug for Target<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Target").field("starts", &self.starts).finish_non_exhaustive()
     }
+}
+
+/// Searches the models of a selection whose evidences are in closed form, until chains agree, limits are reached or `watch` returns
+/// false.
+///
+/// ```
+/// use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
+/// use vti::problem::selection::{Selection, SelectionSettings, Standardise};
+/// use vti::search::{SearchSettings, search_selection};
+/// use vti::workers::Workers;
+/// let table = CorrelatedSettings { rows: 100, covariates: 30, relevant: 2, ..CorrelatedSettings::default() };
+/// let selection = Selection::new(&correlated(&table)?.table, Standardise::Full, &SelectionSettings::default())?;
+/// let settings = SearchSettings { iterations: 2_000, warmup: 500, ..SearchSettings::default() };
+/// let found = search_selection(&selection, &settings, &Workers::SINGLE, &mut |_| true)?;
+/// let averages = found.weighed().averages(&selection, &Workers::SINGLE)?;
+/// // The scale, the intercept and thirty slopes.
+/// assert_eq!((found.features.len(), averages.len()), (30, 32));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn search_selection(
+    selection: &Selection,
+    settings: &SearchSettings,
+    workers: &Workers,
+    watch: &mut dyn FnMut(&SearchProgress) -> bool,
+) -> Result<Searched, SearchError> {
+    let log_prior = |word: &[u16]| selection.log_prior(word);
+    let target = Target { space: selection.space(), log_prior: &log_prior, starts: &[], workers };
+    search(&target, &mut ClosedForm::new(selection)?, settings, watch)
 }

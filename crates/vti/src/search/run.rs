@@ -44,7 +44,7 @@ pub fn search(
     let mut run = Run::new(target, evidences, settings)?;
     let ended = run.go(evidences, watch)?;
     let Run { known, traces, fresh, .. } = run;
-    conclude(target, settings, known, &traces, Ending { unmet: fresh.share(), ended })
+    conclude(target, settings, known, &traces, Ending { fresh, ended })
 }
 
 /// Where a chain is.
@@ -83,29 +83,53 @@ enum Fate {
 /// Iterations of chains with the posterior as their target since a mark, and how many of them were spent in models that were not
 /// known by then: an estimate of the probability of all models that were not.
 #[derive(Default)]
-struct Fresh {
+pub(super) struct Fresh {
+    now: Span,
+    /// Between the last two marks.
+    last: Option<Span>,
+}
+
+/// Iterations since a mark.
+#[derive(Clone, Copy, Default)]
+struct Span {
     mark: u64,
-    since: u64,
+    counted: u64,
     unknown: u64,
-    last: Option<f64>,
 }
 
 impl Fresh {
-    /// The share between the last two marks; where there was only one, since then.
-    fn share(&self) -> f64 {
-        self.last.unwrap_or_else(|| self.now())
+    /// The span between the last two marks; where there was only one, since then.
+    fn span(&self) -> Span {
+        self.last.unwrap_or(self.now)
     }
 
-    /// Where nothing was new, something may have been missed all the same.
-    fn now(&self) -> f64 {
-        if self.since == 0 { 1.0 } else { self.unknown.max(1) as f64 / self.since as f64 }
+    /// The share of iterations in models that were not known. Where nothing was new, something may have been missed all the same.
+    pub(super) fn share(&self) -> f64 {
+        let Span { counted, unknown, .. } = self.span();
+        if counted == 0 { 1.0 } else { unknown.max(1) as f64 / counted as f64 }
+    }
+
+    /// The iteration until which models had to be known.
+    pub(super) fn before(&self) -> u64 {
+        self.span().mark
+    }
+
+    /// Iterations that the share is of.
+    pub(super) fn counted(&self) -> u64 {
+        self.span().counted
     }
 
     fn mark(&mut self, iteration: u64) {
-        if self.since > 0 {
-            self.last = Some(self.now());
+        if self.now.counted > 0 {
+            self.last = Some(self.now);
         }
-        (self.mark, self.since, self.unknown) = (iteration, 0, 0);
+        self.now = Span { mark: iteration, ..Span::default() };
+    }
+
+    /// A chain is in a model that is known since this iteration.
+    fn count(&mut self, born: u64) {
+        self.now.counted += 1;
+        self.now.unknown += u64::from(born > self.now.mark);
     }
 }
 
@@ -289,8 +313,7 @@ impl<'a> Run<'a> {
                 trace.arrive(self.target.space, &chain.state.word);
             }
             trace.stay(&chain.state.key);
-            self.fresh.since += 1;
-            self.fresh.unknown += u64::from(chain.state.entry.born > self.fresh.mark);
+            self.fresh.count(chain.state.entry.born);
             if let Some(entry) = self.known.entries.get_mut(&chain.state.key) {
                 entry.visits += 1;
             }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::optimise::SettingError;
 use crate::problem::DensityError;
+use crate::problem::selection::ExactError;
 use crate::space::SpaceError;
 use crate::stats::Diagnosis;
 
@@ -125,6 +126,9 @@ pub enum SearchError {
         /// What is wrong with it.
         error: SpaceError,
     },
+    /// There are no evidences in closed form.
+    #[error(transparent)]
+    ClosedForm(#[from] ExactError),
     /// Evidences failed for good.
     #[error(transparent)]
     Evidence(#[from] DensityError),

@@ -12,6 +12,9 @@ use crate::workers::Workers;
 /// The most blocks of a chain.
 const MOST_BLOCKS: usize = 512;
 
+/// The most states of a chain that are kept.
+const MOST_STATES: usize = 4096;
+
 /// The features that a model has: those above 0.
 pub(super) fn mark_features(space: &dyn ModelSpace, word: &[u16], room: &mut Vec<f64>, features: &mut Vec<u32>) {
     room.resize(space.feature_count(), 0.0);
@@ -25,8 +28,10 @@ pub(super) struct Trace {
     features: usize,
     /// Iterations with each feature, block by block.
     sums: Vec<u32>,
-    /// Where the chain was at the end of each block.
-    pub draws: Vec<Key>,
+    /// Blocks that are complete.
+    pub blocks: usize,
+    /// States at equal distances.
+    states: States,
     /// Iterations of a block.
     pub length: usize,
     /// Features of the current state, and iterations spent there that are not in `sums` yet.
@@ -41,7 +46,7 @@ impl Trace {
     pub(super) fn new(features: usize) -> Self {
         let sums = vec![0; features];
         let (current, room) = (Vec::new(), Vec::new());
-        Self { features, sums, draws: Vec::new(), length: 1, current, stayed: 0, partly: 0, room }
+        Self { features, sums, blocks: 0, states: States::new(), length: 1, current, stayed: 0, partly: 0, room }
     }
 
     /// The chain has come to another state.
@@ -54,26 +59,27 @@ impl Trace {
     pub(super) fn stay(&mut self, key: &[u64]) {
         self.stayed += 1;
         self.partly += 1;
+        self.states.add(key);
         if self.partly == self.length {
             self.settle();
-            self.draws.push(key.into());
+            self.blocks += 1;
             self.partly = 0;
-            if self.draws.len() == MOST_BLOCKS {
+            if self.blocks == MOST_BLOCKS {
                 self.join();
             }
-            self.sums.resize((self.draws.len() + 1) * self.features, 0);
+            self.sums.resize((self.blocks + 1) * self.features, 0);
         }
     }
 
     fn settle(&mut self) {
-        let block = &mut self.sums[self.draws.len() * self.features..];
+        let block = &mut self.sums[self.blocks * self.features..];
         self.current.iter().for_each(|&feature| block[feature as usize] += self.stayed);
         self.stayed = 0;
     }
 
     /// Every two neighbours become one.
     fn join(&mut self) {
-        let (half, features) = (self.draws.len() / 2, self.features);
+        let (half, features) = (self.blocks / 2, self.features);
         for block in 0..half {
             for feature in 0..features {
                 self.sums[block * features + feature] =
@@ -81,24 +87,56 @@ impl Trace {
             }
         }
         self.sums.truncate(half * features);
-        // A block's last draw is that of its second half.
-        self.draws = self.draws.drain(..).skip(1).step_by(2).collect();
+        self.blocks = half;
         self.length *= 2;
     }
 
     /// Means of a feature in each block.
     fn means(&self, feature: usize) -> Vec<f64> {
-        let sums = (0..self.draws.len()).map(|block| self.sums[block * self.features + feature]);
+        let sums = (0..self.blocks).map(|block| self.sums[block * self.features + feature]);
         sums.map(|sum| f64::from(sum) / self.length as f64).collect()
     }
 
-    /// Draws, one at the end of each block, as words.
+    /// Iterations in blocks that are complete.
+    pub(super) fn iterations(&self) -> usize {
+        self.blocks * self.length
+    }
+
+    /// States at equal distances, as words.
     pub(super) fn words(&self, packing: &Packing, width: usize) -> Vec<u16> {
-        let mut words = vec![0; self.draws.len() * width];
+        let keys = &self.states.keys;
+        let mut words = vec![0; keys.len() * width];
         if width > 0 {
-            words.chunks_exact_mut(width).zip(&self.draws).for_each(|(word, key)| packing.unpack(key, word));
+            words.chunks_exact_mut(width).zip(keys).for_each(|(word, key)| packing.unpack(key, word));
         }
         words
+    }
+}
+
+/// Every so many iterations, where the chain was; every other one is forgotten when there are too many.
+struct States {
+    keys: Vec<Key>,
+    /// Iterations between two.
+    distance: usize,
+    since: usize,
+}
+
+impl States {
+    fn new() -> Self {
+        Self { keys: Vec::new(), distance: 1, since: 0 }
+    }
+
+    fn add(&mut self, key: &[u64]) {
+        self.since += 1;
+        if self.since < self.distance {
+            return;
+        }
+        self.since = 0;
+        self.keys.push(key.into());
+        if self.keys.len() == MOST_STATES {
+            self.keys = self.keys.drain(..).skip(1).step_by(2).collect();
+            self.distance *= 2;
+        }
     }
 }
 
@@ -118,7 +156,7 @@ pub struct FeatureTrace {
 /// Looks at every feature.
 pub(super) fn diagnose(traces: &[Trace], workers: &Workers) -> (Vec<FeatureTrace>, Diagnosis) {
     let features = traces.first().map_or(0, |trace| trace.features);
-    let draws: usize = traces.iter().map(|trace| trace.draws.len() * trace.length).sum();
+    let draws: usize = traces.iter().map(Trace::iterations).sum();
     let mut found = vec![FeatureTrace { share: 0.0, rhat: None, effective: None, se: 0.0 }; features];
     workers.for_each(&mut found, |feature, found| {
         let means: Vec<Vec<f64>> = traces.iter().map(|trace| trace.means(feature)).collect();
@@ -196,7 +234,7 @@ mod tests {
             traces.push(trace);
             whole.push(values);
         }
-        let complete = traces[0].draws.len() * traces[0].length;
+        let complete = traces[0].iterations();
         let whole: Vec<&[f64]> = whole.iter().map(|values| &values[..complete]).collect();
         let (found, worst) = diagnose(&traces, &Workers::SINGLE);
         let mean = whole.iter().copied().flatten().sum::<f64>() / (3 * complete) as f64;

@@ -27,9 +27,7 @@ struct Found {
 pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
     let session = Session::<Select>::new(config)?;
     let selection = &session.question.selection;
-    // Somebody who asks for it has the time.
-    let limits = EnumerationLimits { terms_with_scale: EnumerationLimits::default().terms, ..Default::default() };
-    let exact = enumerate(selection, &session.workers()?, &limits)?;
+    let exact = enumerate(selection, &session.workers()?, &EnumerationLimits::default())?;
     let models = exact.ranking().into_iter().map(|number| describe(selection, &exact, number));
     let models = shown.take(models)?;
     let terms = selection.design().terms().iter().enumerate();

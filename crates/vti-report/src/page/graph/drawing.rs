@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::super::corrected;
 use super::lines::{Line, Mark, View, left_out, lines};
 use super::{FAINT, Known, SURE, said};
 use crate::layered::{CORNER, Layout, NODE_HEIGHT, PORT, Plan, Route, layout};
@@ -41,9 +42,10 @@ pub(in super::super) fn section(known: &Known<'_>) -> Option<String> {
 }
 
 fn caption(known: &Known<'_>) -> String {
-    let mut text = String::from(
-        "Causes stand above their effects, as far as the most probable graph tells. The drawing shows corrected \
-         probabilities; every number is also in the table below.",
+    let mut text = format!(
+        "Causes stand above their effects, as far as the most probable graph tells. The drawing shows{} probabilities; every \
+         number is also in the table below.",
+        corrected(known.versions)
     );
     match left_out(known) {
         0 => {}

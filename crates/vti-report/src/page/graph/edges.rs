@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::super::Versions;
 use super::super::bars::{Ruler, legend, number_cells, number_columns};
+use super::super::corrected;
 use super::super::table::{Cell, Column, Kind, folded};
 use super::{Known, matrix, said};
 use crate::markup::escape;
@@ -22,8 +22,9 @@ pub(in super::super) fn section(known: &Known<'_>) -> Option<String> {
     }
     let framed = if known.truth.is_some() { " Framed cells are edges of the known graph." } else { "" };
     Some(format!(
-        "<h2>Edge probabilities</h2><p class=\"caption\">Rows are causes, columns are effects: each cell is the corrected \
+        "<h2>Edge probabilities</h2><p class=\"caption\">Rows are causes, columns are effects: each cell is the{} \
          probability of the edge from its row to its column.{framed} Point at a cell for all its numbers.</p>{}{}",
+        corrected(known.versions),
         heat_map(known),
         list(known)
     ))
@@ -32,7 +33,7 @@ pub(in super::super) fn section(known: &Known<'_>) -> Option<String> {
 fn heat_map(known: &Known<'_>) -> String {
     let names: Vec<&str> = (0..known.nodes).map(|node| known.name(node)).collect();
     matrix::matrix(&names, "Matrix of edge probabilities", |from, to| {
-        let quantity = said::quantity(&known.quantity(from, to), known.exact);
+        let quantity = said::quantity(&known.quantity(from, to), known.versions);
         let is_true = known.is_true(from, to);
         let truth = is_true.map_or("", |is_true| if is_true { "\nin the truth" } else { "\nnot in the truth" });
         matrix::Cell {
@@ -58,7 +59,7 @@ fn list(known: &Known<'_>) -> String {
     let with_effects = edges.iter().any(|&(from, to)| known.effect(from, to).is_some());
     let rows: Vec<Vec<Cell>> = edges.iter().map(|&edge| row(known, edge, with_effects)).collect();
     let more = format!("The other {} edges", rows.len().saturating_sub(SHOWN));
-    let mut html = legend(versions(known)) + &folded(&columns(known, with_effects), rows, SHOWN, &more);
+    let mut html = legend(known.versions) + &folded(&columns(known, with_effects), rows, SHOWN, &more);
     for (count, why) in [(too_many, "are less probable than these"), (unlikely, LISTED_NOTE)] {
         if count > 0 {
             let _ = write!(html, "<p class=\"caption\">Pairs that {why} and not listed: {count}.</p>");
@@ -69,7 +70,7 @@ fn list(known: &Known<'_>) -> String {
 
 fn columns(known: &Known<'_>, with_effects: bool) -> Vec<Column> {
     let mut columns = vec![Column::new(Kind::Name, "edge"), Ruler::unit().column()];
-    columns.extend(number_columns(versions(known)));
+    columns.extend(number_columns(known.versions));
     columns.extend(["reversed", "no edge"].map(|name| Column::new(Kind::Number, name)));
     if with_effects {
         columns.push(Column::new(Kind::Name, "effect"));
@@ -79,8 +80,8 @@ fn columns(known: &Known<'_>, with_effects: bool) -> Vec<Column> {
 
 fn row(known: &Known<'_>, (from, to): (usize, usize), with_effects: bool) -> Vec<Cell> {
     let quantity = known.quantity(from, to);
-    let mut cells = vec![Cell::name(&said::arrow(known, from, to)), Ruler::unit().bars(&quantity, versions(known))];
-    cells.extend(number_cells(&quantity, versions(known)));
+    let mut cells = vec![Cell::name(&said::arrow(known, from, to)), Ruler::unit().bars(&quantity, known.versions)];
+    cells.extend(number_cells(&quantity, known.versions));
     for value in [known.probability(to, from), known.unjoined(from, to)] {
         cells.push(Cell::number(number::probability(value), value));
     }
@@ -88,9 +89,4 @@ fn row(known: &Known<'_>, (from, to): (usize, usize), with_effects: bool) -> Vec
         cells.push(Cell::html(escape(known.effect(from, to).unwrap_or_default())));
     }
     cells
-}
-
-/// Graphs are always learned.
-fn versions(known: &Known<'_>) -> Versions {
-    Versions { learned: true, exact: known.exact }
 }

@@ -20,6 +20,7 @@ use std::path::Path;
 use vti::answer::{Graphs, NamedEdge, Quantity, quantiles};
 use vti::graph::ordered_pairs;
 
+use super::Versions;
 use super::draws::Draws;
 
 /// Edges less probable than this are not drawn.
@@ -32,8 +33,8 @@ const DRAWS: usize = 4000;
 /// What is known about graphs, with every list made safe to use: nodes exist, what is not there is no number.
 pub(super) struct Known<'a> {
     graphs: &'a Graphs,
-    /// What `exact` is called.
-    exact: Option<&'static str>,
+    /// Which versions of a number there are.
+    versions: Versions,
     /// Number of nodes.
     nodes: usize,
     best: Vec<(usize, usize)>,
@@ -46,7 +47,7 @@ pub(super) struct Known<'a> {
 
 impl<'a> Known<'a> {
     /// `None` without nodes.
-    pub(super) fn new(graphs: &'a Graphs, exact: Option<&'static str>, draws: Option<&Draws<'_>>) -> Option<Self> {
+    pub(super) fn new(graphs: &'a Graphs, versions: Versions, draws: Option<&Draws<'_>>) -> Option<Self> {
         let names = &graphs.edges.nodes;
         let place = |name: &String| names.iter().position(|other| other == name);
         let numbered = |edges: &[NamedEdge]| {
@@ -61,7 +62,7 @@ impl<'a> Known<'a> {
         let linear = graphs.coefficients.is_some();
         (!names.is_empty()).then(|| Self {
             graphs,
-            exact,
+            versions,
             nodes: names.len(),
             best: numbered(&graphs.graph.most_probable),
             directed: numbered(&graphs.graph.cpdag.directed),

@@ -2,6 +2,7 @@
 
 use vti::answer::Quantity;
 
+use super::super::Versions;
 use super::lines::Line;
 use super::{FAINT, Known};
 use crate::number;
@@ -9,14 +10,13 @@ use crate::number;
 /// Parents or children named.
 const NAMED: usize = 6;
 
-/// One number as learned, corrected and exact.
-pub(super) fn quantity(of: &Quantity, exact: Option<&str>) -> String {
-    let corrected = number::probability_with_error(of.corrected, of.se);
-    let mut text = format!("corrected {corrected}, q {}", number::probability(of.q));
-    if let (Some(value), Some(name)) = (of.exact, exact) {
-        text += &format!(", {name} {}", number::probability(value));
-    }
-    text
+/// One number as corrected, learned and exact, as far as there are such versions.
+pub(super) fn quantity(of: &Quantity, versions: Versions) -> String {
+    let corrected =
+        versions.corrected.map(|name| format!("{name} {}", number::probability_with_error(of.corrected, of.se)));
+    let q = versions.learned.then(|| format!("q {}", number::probability(of.q)));
+    let exact = of.exact.zip(versions.exact).map(|(value, name)| format!("{name} {}", number::probability(value)));
+    [corrected, q, exact].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// About both directions of the pair that `line` joins.
@@ -32,7 +32,7 @@ pub(super) fn line(known: &Known<'_>, line: &Line) -> String {
         text += &format!(" ({})", mark.name());
     }
     for (name, a, b) in [(&there, from, to), (&back, to, from)] {
-        text += &format!("\n{name}: {}", quantity(&known.quantity(a, b), known.exact));
+        text += &format!("\n{name}: {}", quantity(&known.quantity(a, b), known.versions));
     }
     text += &format!("\nno edge: {}", number::probability(known.unjoined(from, to)));
     for (name, a, b) in [(&there, from, to), (&back, to, from)] {

@@ -39,6 +39,15 @@ pub enum ExactError {
         /// How many there are.
         nodes: usize,
     },
+    /// Equations whose evidences have no closed form, with known noise or without.
+    #[error("evidences of nodes are known in closed form for linear equations only (--sem linear)")]
+    NotLinear,
+    /// More graphs than can be summed.
+    #[error("graphs over {nodes} nodes are too many to sum all of them")]
+    TooManyGraphs {
+        /// How many nodes there are.
+        nodes: usize,
+    },
     /// A setting out of its range.
     #[error(transparent)]
     Setting(#[from] SettingError),

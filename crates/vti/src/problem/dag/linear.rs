@@ -22,13 +22,13 @@ pub(super) struct Linear {
 }
 
 /// The weights of a node given σ.
-struct Weights {
+pub(super) struct Weights {
     /// Their posterior mean.
-    mean: Vec<f64>,
+    pub(super) mean: Vec<f64>,
     /// C, where `C Cᵀ = X_πᵀX_π / σ² + I / s²` is their posterior precision.
-    factor: Vec<f64>,
+    pub(super) factor: Vec<f64>,
     /// log N(x_j; 0, σ²I + s² X_π X_πᵀ).
-    log_evidence: f64,
+    pub(super) log_evidence: f64,
 }
 
 /// Where the density of a node's parameters is highest, if σ is unknown.
@@ -83,7 +83,7 @@ impl Linear {
     /// With `b = X_πᵀx_j / σ²`, of k parents and n rows, the evidence is
     ///
     /// −½ n log 2πσ² − Σ log C_ii − k log s − ½ (x_jᵀx_j / σ² − |C⁻¹ b|²).
-    fn weights(&self, node: usize, parents: &[usize], sigma: f64) -> Option<Weights> {
+    pub(super) fn weights(&self, node: usize, parents: &[usize], sigma: f64) -> Option<Weights> {
         let (precision, prior) = (sigma.powi(-2), self.scale.powi(-2));
         let mut factor = Vec::with_capacity(packed_len(parents.len()));
         for (place, &a) in parents.iter().enumerate() {

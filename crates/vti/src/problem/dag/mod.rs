@@ -5,6 +5,7 @@
 
 mod arrangement;
 mod blocks;
+mod conjugate;
 mod data;
 mod exact;
 mod layout;
@@ -21,6 +22,7 @@ pub mod simulate;
 
 use serde::{Deserialize, Serialize};
 
+pub use conjugate::NodePosterior;
 pub use data::{NodeData, Scaling};
 pub use exact::{Enumeration, ExactError, LinearEvidence, enumerate};
 pub use likelihood::{MlpLikelihood, Scratch};

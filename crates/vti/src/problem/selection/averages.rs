@@ -1,12 +1,13 @@
 //! Means and standard deviations of the parameters of a Gaussian selection, averaged over all its models.
 //!
 //! All models are visited once more, now that their probabilities are known; the sweep operator leaves the coefficients of
-//! each and the inverse of its XᵀX behind, which are the moments of the coefficients given σ.
+//! each and the inverse of its XᵀX behind, which are the moments of the coefficients given σ. Where σ is integrated numerically,
+//! and where models are few among many, the moments of each are those of its conjugate posterior.
 
+use super::conjugate::{Moments, scale_moments};
 use super::enumerate::Enumeration;
-use super::exact::{ExactError, Fit, ScaleGrid, Swept, normal, task_count, visit};
-use super::likelihood::ln_gamma;
-use super::{CoefficientPrior, Likelihood, Selection};
+use super::exact::{ExactError, Fit, Swept, TASK_MODELS, task_count, visit};
+use super::{CoefficientPrior, Conjugate, Likelihood, Selection};
 use crate::workers::Workers;
 
 /// The posterior of a parameter over all models; it counts as 0 where a model does not have it.
@@ -14,6 +15,8 @@ use crate::workers::Workers;
 pub struct Average {
     /// Its mean; not a number where there is none.
     pub mean: f64,
+    /// Standard error of the mean: 0 where all models were summed.
+    pub se: f64,
     /// Its standard deviation; not a number where there is none, as with three rows and an unknown scale.
     pub sd: f64,
 }
@@ -37,15 +40,7 @@ pub fn averages(
                 sums.add(&map, swept, probabilities[number], &Given::known(sigma));
             });
         }
-        (CoefficientPrior::Normal { scale }, None) => {
-            for (sigma, log_weight) in ScaleGrid::new(selection).weights(selection) {
-                visit(selection, workers, (sigma / scale).powi(2), &mut tasks, |sums, number, swept| {
-                    let log_part = normal(&swept.fit(), sigma, scale) + log_weight;
-                    let share = (log_part - enumeration.log_evidences[number]).exp();
-                    sums.add(&map, swept, probabilities[number] * share, &Given::known(sigma));
-                });
-            }
-        }
+        (CoefficientPrior::Normal { .. }, None) => tasks = by_models(selection, workers, &map, enumeration)?,
         (CoefficientPrior::G { .. }, sigma) => {
             let g = selection.spread();
             visit(selection, workers, 0.0, &mut tasks, |sums, number, swept| {
@@ -53,19 +48,37 @@ pub fn averages(
             });
         }
     }
-    let count = tasks.first().map_or(0, |sums| sums.first.len());
-    let total = |place: usize, of: fn(&Sums) -> &[f64]| tasks.iter().map(|sums| of(sums)[place]).sum::<f64>();
-    let average = |place: usize| {
-        let (mean, second) = (total(place, |sums| &sums.first), total(place, |sums| &sums.second));
-        let shift = if map.intercept == place { map.mean } else { 0.0 };
-        Average { mean: mean + shift, sd: (second - mean * mean).max(0.0).sqrt() }
-    };
-    let known = |average: Average| Average {
-        // What is infinite is no number that anybody could use.
-        sd: if average.sd.is_finite() { average.sd } else { f64::NAN },
-        ..average
-    };
-    Ok((0..count).map(|place| known(average(place))).collect())
+    Ok(Sums::total(&map, &tasks).averages(&map))
+}
+
+/// Sums of moments of the models that are not negligible, each by itself.
+fn by_models(
+    selection: &Selection,
+    workers: &Workers,
+    map: &Measured,
+    enumeration: &Enumeration,
+) -> Result<Vec<Sums>, ExactError> {
+    /// The least probable models, which together hold no more than this, change no digit that anybody reads.
+    const NEGLIGIBLE: f64 = 1e-9;
+    let probabilities = &enumeration.probabilities;
+    let mut numbers: Vec<usize> = (0..probabilities.len()).filter(|&number| probabilities[number] > 0.0).collect();
+    numbers.sort_unstable_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b]).then(a.cmp(&b)));
+    let mut left_out = 0.0;
+    let first = numbers.iter().position(|&number| {
+        left_out += probabilities[number];
+        left_out > NEGLIGIBLE
+    });
+    numbers.drain(..first.unwrap_or(0));
+    let mut tasks: Vec<(&[usize], Sums)> =
+        numbers.chunks(TASK_MODELS).map(|numbers| (numbers, Sums::new(map))).collect();
+    workers.try_for_each(&mut tasks, |_, (numbers, sums)| {
+        for &number in *numbers {
+            let moments = map.moments(selection, &enumeration.model(number))?;
+            sums.add_moments(probabilities[number], &moments);
+        }
+        Ok::<(), ExactError>(())
+    })?;
+    Ok(tasks.into_iter().map(|(_, sums)| sums).collect())
 }
 
 /// What is known of σ and of the shrinkage of slopes, given a model.
@@ -87,9 +100,7 @@ impl Given {
         let scale = sigma.map_or_else(
             || {
                 let freedom = fit.n - 1.0;
-                let squares = fit.total - shrinkage * (fit.total - fit.residual);
-                let mean = (0.5 * squares).sqrt() * (ln_gamma(0.5 * (freedom - 1.0)) - ln_gamma(0.5 * freedom)).exp();
-                [mean, if freedom > 2.0 { squares / (freedom - 2.0) } else { f64::INFINITY }]
+                scale_moments(freedom, fit.total - shrinkage * (fit.total - fit.residual))
             },
             |sigma| [sigma, sigma * sigma],
         );
@@ -98,7 +109,7 @@ impl Given {
 }
 
 /// From coefficients of standardised columns to those of the data: slopes b/s, and an intercept that takes up Σ b c/s.
-struct Measured {
+pub(super) struct Measured {
     /// Place of the intercept: behind the scale, where that is a parameter.
     intercept: usize,
     /// Mean of the response, from which the intercept is counted.
@@ -109,8 +120,11 @@ struct Measured {
     weights: Vec<f64>,
 }
 
+/// First and second moment of the parameter at a place.
+pub(super) type Moment = (usize, [f64; 2]);
+
 impl Measured {
-    fn new(selection: &Selection) -> Self {
+    pub(super) fn new(selection: &Selection) -> Self {
         let (design, scaling) = (selection.design(), selection.design().scaling());
         let weights = std::iter::once(1.0).chain(scaling.iter().skip(1).map(|s| -s.center / s.scale)).collect();
         Self {
@@ -122,9 +136,30 @@ impl Measured {
     }
 }
 
+impl Measured {
+    /// How many parameters there are.
+    pub(super) fn count(&self) -> usize {
+        self.intercept + self.factors.len()
+    }
+
+    /// Moments of the parameters that a model has, by its conjugate posterior; the intercept is counted from the mean.
+    pub(super) fn moments(&self, selection: &Selection, model: &[u16]) -> Result<Vec<Moment>, ExactError> {
+        let mut columns = Vec::new();
+        selection.design().model_columns(model, &mut columns);
+        let weights: Vec<f64> = columns.iter().map(|&column| self.weights[column as usize]).collect();
+        let Moments { scale, weighted, coefficients } = Conjugate::new(selection, model)?.moments(&weights);
+        let slope = |(&column, [first, second]): (&u32, [f64; 2])| {
+            let factor = self.factors[column as usize];
+            (self.intercept + column as usize, [factor * first, factor * factor * second])
+        };
+        let around = (self.intercept == 1).then_some((0, scale)).into_iter().chain([(self.intercept, weighted)]);
+        Ok(around.chain(columns.iter().zip(coefficients).skip(1).map(slope)).collect())
+    }
+}
+
 /// Sums over models of first and second moments, times the models' probabilities.
 #[derive(Clone)]
-struct Sums {
+pub(super) struct Sums {
     first: Vec<f64>,
     second: Vec<f64>,
     /// Columns of the model that is being added.
@@ -132,9 +167,37 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(map: &Measured) -> Self {
-        let count = map.intercept + map.factors.len();
+    pub(super) fn new(map: &Measured) -> Self {
+        let count = map.count();
         Self { first: vec![0.0; count], second: vec![0.0; count], columns: Vec::new() }
+    }
+
+    pub(super) fn add_moments(&mut self, weight: f64, moments: &[Moment]) {
+        for &(place, [first, second]) in moments {
+            self.first[place] += weight * first;
+            self.second[place] += weight * second;
+        }
+    }
+
+    /// All tasks together, in their order.
+    fn total(map: &Measured, tasks: &[Self]) -> Self {
+        let mut total = Self::new(map);
+        for sums in tasks {
+            total.first.iter_mut().zip(&sums.first).for_each(|(total, sum)| *total += sum);
+            total.second.iter_mut().zip(&sums.second).for_each(|(total, sum)| *total += sum);
+        }
+        total
+    }
+
+    /// What they come to, where weights add up to 1.
+    pub(super) fn averages(&self, map: &Measured) -> Vec<Average> {
+        let average = |(place, (&mean, &second)): (usize, (&f64, &f64))| {
+            let shift = if map.intercept == place { map.mean } else { 0.0 };
+            let sd = (second - mean * mean).max(0.0).sqrt();
+            // What is infinite is no number that anybody could use.
+            Average { mean: mean + shift, se: 0.0, sd: if sd.is_finite() { sd } else { f64::NAN } }
+        };
+        self.first.iter().zip(&self.second).enumerate().map(average).collect()
     }
 
     fn add(&mut self, map: &Measured, swept: &Swept, weight: f64, given: &Given) {

@@ -7,6 +7,7 @@
 use super::exact::{ExactError, Fit, g_known, g_unknown, normal};
 use super::gaussian::Products;
 use super::{CoefficientPrior, Likelihood, Selection};
+use crate::problem::scales::ScaleGrid;
 use crate::triangular::{cholesky, dot, log_diagonal, packed_len, solve};
 use crate::workers::Workers;
 
@@ -124,7 +125,8 @@ impl<'a> ClosedForm<'a> {
             square: self.products.square,
             prior: self.selection.log_scale_prior(),
         };
-        scales.integral()
+        let along = |low: f64, step: f64, points: usize, values: &mut Vec<f64>| scales.along(low, step, points, values);
+        ScaleGrid::find(scales.n, scales.prior, along).log_integral()
     }
 }
 
@@ -179,13 +181,8 @@ impl Tridiagonal {
 
 /// Scales that are looked at together.
 const LANES: usize = 8;
-/// Scales on a coarse grid: 4 × [`LANES`].
-const COARSE: usize = 32;
-/// Nats below the mode that do not matter.
-const NEGLIGIBLE: f64 = 40.0;
-/// Prior standard deviations beyond which nothing is.
-const FARTHEST: f64 = 9.0;
-
+/// Pivots of which the logarithm is taken together.
+const PIVOTS: usize = 8;
 /// What the evidence of a model is an integral over.
 struct Scales {
     tridiagonal: Tridiagonal,
@@ -200,31 +197,6 @@ struct Scales {
 }
 
 impl Scales {
-    /// The sum over a grid of log σ, exact to many digits for a smooth function that vanishes at both ends. Where the function
-    /// matters is found on coarser grids first; between their points it may be higher, but not far from the highest of them.
-    fn integral(&self) -> f64 {
-        let (center, sd) = self.prior;
-        let (mut low, mut high) = (center - FARTHEST * sd, center + FARTHEST * sd);
-        // With few rows the function is not quite a normal one: half of its narrowest width leaves 12 digits or more.
-        let step = 0.5 * (2.0 * self.n + sd.powi(-2)).sqrt().recip();
-        let mut values = Vec::new();
-        while (high - low) / step > COARSE as f64 {
-            let coarse = (high - low) / (COARSE - 1) as f64;
-            self.along(low, coarse, COARSE, &mut values);
-            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let matters = |value: &f64| *value >= most - NEGLIGIBLE;
-            let first = values.iter().position(matters).unwrap_or(0).saturating_sub(1);
-            let last = (values.iter().rposition(matters).unwrap_or(COARSE) + 1).min(COARSE - 1);
-            (low, high) = (low + coarse * first as f64, low + coarse * last as f64);
-            if last - first > COARSE / 2 {
-                break;
-            }
-        }
-        let points = ((high - low) / step).ceil() as usize + 1;
-        self.along(low, (high - low) / (points - 1).max(1) as f64, points, &mut values);
-        crate::stats::log_sum_exp(&values) + ((high - low) / (points - 1).max(1) as f64).ln()
-    }
-
     /// The log of the function on a grid.
     fn along(&self, low: f64, step: f64, points: usize, values: &mut Vec<f64>) {
         values.clear();
@@ -239,21 +211,23 @@ impl Scales {
     fn at(&self, log_sigmas: &[f64; LANES]) -> [f64; LANES] {
         let Tridiagonal { diagonal, beside, cross } = &self.tridiagonal;
         let penalties = log_sigmas.map(|log_sigma| (2.0 * log_sigma).exp() / (self.scale * self.scale));
-        let (mut pivots, mut projected) = ([1.0; LANES], [0.0; LANES]);
+        let inverse_penalties = penalties.map(f64::recip);
+        let (mut inverses, mut projected) = ([1.0; LANES], [0.0; LANES]);
         let (mut product, mut log_determinant, mut explained) = ([1.0; LANES], [0.0; LANES], [0.0; LANES]);
         for (i, (&own, &with_response)) in diagonal.iter().zip(cross).enumerate() {
             let left = if i == 0 { 0.0 } else { beside[i - 1] };
             let pull = if i == 0 { self.mean } else { 0.0 };
             for lane in 0..LANES {
-                let factor = left / pivots[lane];
+                let factor = left * inverses[lane];
                 // Rounding must not make it negative: it is at least λ.
-                pivots[lane] = (own + penalties[lane] - factor * left).max(penalties[lane]);
+                let pivot = (own + penalties[lane] - factor * left).max(penalties[lane]);
+                inverses[lane] = pivot.recip();
                 projected[lane] = with_response - pull * penalties[lane] - factor * projected[lane];
-                explained[lane] += projected[lane] * projected[lane] / pivots[lane];
+                explained[lane] += projected[lane] * projected[lane] * inverses[lane];
                 // With a factor 1/λ to each, most are near 1 and few are large: a product of some does not overflow.
-                product[lane] *= pivots[lane] / penalties[lane];
+                product[lane] *= pivot * inverse_penalties[lane];
             }
-            if i % 4 == 3 || i + 1 == diagonal.len() {
+            if i % PIVOTS == PIVOTS - 1 || i + 1 == diagonal.len() {
                 for lane in 0..LANES {
                     log_determinant[lane] += product[lane].ln();
                     product[lane] = 1.0;
@@ -266,7 +240,7 @@ impl Scales {
             let residual = self.square + penalties[lane] * self.mean * self.mean - explained[lane];
             -0.5 * self.n * (std::f64::consts::TAU.ln() + 2.0 * log_sigma)
                 - 0.5 * log_determinant[lane]
-                - 0.5 * residual.max(0.0) * (-2.0 * log_sigma).exp()
+                - 0.5 * residual.max(0.0) / (penalties[lane] * self.scale * self.scale)
                 - 0.5 * off * off
                 - sd.ln()
                 - 0.5 * std::f64::consts::TAU.ln()

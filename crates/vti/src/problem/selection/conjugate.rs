@@ -7,11 +7,12 @@
 //! beside normal coefficients, a density of one variable, which is drawn from by rejection below steps.
 
 use super::eigen::diagonalise;
-use super::exact::{ExactError, ScaleGrid};
+use super::exact::ExactError;
+use super::gaussian::Products;
 use super::likelihood::{Likelihood, ln_gamma};
 use super::{CoefficientPrior, Selection};
+use crate::problem::scales::ScaleSteps;
 use crate::random::Stream;
-use crate::stats::log_sum_exp;
 
 /// The posterior of the parameters of one model, in closed form.
 ///
@@ -65,24 +66,31 @@ enum ScalePosterior {
         freedom: f64,
         squares: f64,
     },
-    Steps(Steps),
+    /// A density of one variable, with mean and standard deviation of the prior of log σ.
+    Steps {
+        steps: ScaleSteps,
+        prior: (f64, f64),
+    },
 }
 
 impl Conjugate {
     /// Of a model of a selection whose likelihood is Gaussian.
     pub fn new(selection: &Selection, model: &[u16]) -> Result<Self, ExactError> {
-        let Likelihood::Gaussian { sigma } = selection.settings().likelihood else {
+        let (Likelihood::Gaussian { sigma }, Some(products)) = (selection.settings.likelihood, &selection.products)
+        else {
             return Err(ExactError::Likelihood);
         };
-        let coefficients = Coefficients::new(selection, model);
+        let coefficients = Coefficients::new(selection, products, model);
         let (scale, log_evidence) = match (selection.settings().prior, sigma) {
             (CoefficientPrior::Normal { .. }, Some(sigma)) => {
                 (ScalePosterior::Known(sigma), coefficients.log_normal_evidence(sigma))
             }
             (CoefficientPrior::Normal { .. }, None) => {
-                let steps = Steps::new(selection, &coefficients);
-                let log_evidence = steps.log_total;
-                (ScalePosterior::Steps(steps), log_evidence)
+                let prior = selection.log_scale_prior();
+                let steps =
+                    ScaleSteps::new(coefficients.rows, prior, |log_sigma| log_joint(&coefficients, prior, log_sigma));
+                let log_evidence = steps.log_total();
+                (ScalePosterior::Steps { steps, prior }, log_evidence)
             }
             (CoefficientPrior::G { .. }, sigma) => coefficients.by_g_prior(selection.spread(), sigma),
         };
@@ -102,8 +110,9 @@ impl Conjugate {
                 let sigma = (squares / stream.chi_squared(*freedom)).sqrt();
                 (vec![sigma], sigma)
             }
-            ScalePosterior::Steps(steps) => {
-                let sigma = steps.draw(&self.coefficients, stream).exp();
+            ScalePosterior::Steps { steps, prior } => {
+                let density = |log_sigma| log_joint(&self.coefficients, *prior, log_sigma);
+                let sigma = steps.draw(density, stream).exp();
                 (vec![sigma], sigma)
             }
         };
@@ -133,16 +142,79 @@ impl Conjugate {
                     - 0.5 * squares / (sigma * sigma)
             }
             // The density of σ, not of its logarithm.
-            ScalePosterior::Steps(steps) => {
-                steps.log_joint(&self.coefficients, sigma.ln()) - steps.log_total - sigma.ln()
+            ScalePosterior::Steps { steps, prior } => {
+                log_joint(&self.coefficients, *prior, sigma.ln()) - steps.log_total() - sigma.ln()
             }
         };
         of_scale + self.coefficients.log_density(sigma, coefficients)
     }
 }
 
+/// First and second moments of the parameters of one model, its coefficients as they were learned.
+#[derive(Clone, Debug)]
+pub(super) struct Moments {
+    /// Of σ.
+    pub(super) scale: [f64; 2],
+    /// Of a weighted sum of the coefficients, the intercept counted from the mean of the response.
+    pub(super) weighted: [f64; 2],
+    /// Of each coefficient, likewise.
+    pub(super) coefficients: Vec<[f64; 2]>,
+}
+
+impl Conjugate {
+    /// Moments, with a weight for each coefficient of the model.
+    pub(super) fn moments(&self, weights: &[f64]) -> Moments {
+        let dim = self.coefficients.values.len();
+        let mut moments = Moments { scale: [0.0; 2], weighted: [0.0; 2], coefficients: vec![[0.0; 2]; dim] };
+        let mut add = |share: f64, scale: [f64; 2]| self.coefficients.add_moments(share, scale, weights, &mut moments);
+        match &self.scale {
+            ScalePosterior::Known(sigma) => add(1.0, [*sigma, sigma * sigma]),
+            ScalePosterior::ChiSquared { freedom, squares } => add(1.0, scale_moments(*freedom, *squares)),
+            ScalePosterior::Steps { steps, .. } => {
+                // What is so little changes no digit.
+                let matters = steps.weights().filter(|(_, share)| *share > 1e-17);
+                matters.for_each(|(sigma, share)| add(share, [sigma, sigma * sigma]));
+            }
+        }
+        moments
+    }
+}
+
+/// E σ and E σ² where `squares / σ²` has a χ² distribution.
+pub(super) fn scale_moments(freedom: f64, squares: f64) -> [f64; 2] {
+    let mean = (0.5 * squares).sqrt() * (ln_gamma(0.5 * (freedom - 1.0)) - ln_gamma(0.5 * freedom)).exp();
+    [mean, if freedom > 2.0 { squares / (freedom - 2.0) } else { f64::INFINITY }]
+}
+
 impl Coefficients {
-    fn new(selection: &Selection, model: &[u16]) -> Self {
+    /// Adds moments given σ, or given its own moments under a g-prior, where means do not depend on σ and variances are
+    /// proportional to σ².
+    fn add_moments(&self, share: f64, scale: [f64; 2], weights: &[f64], to: &mut Moments) {
+        let put = |to: &mut [f64; 2], mean: f64, variance: f64| {
+            to[0] += share * mean;
+            to[1] += share * (mean * mean + variance);
+        };
+        to.scale.iter_mut().zip(scale).for_each(|(to, moment)| *to += share * moment);
+        let (dim, [_, variance]) = (self.values.len(), scale);
+        // Under a g-prior the variance may be infinite.
+        let prior = if self.prior_precision > 0.0 { self.prior_precision * variance } else { 0.0 };
+        let pull = prior * self.mean;
+        // Mean and variance of each coefficient, and of their weighted sum.
+        let mut found = vec![[0.0; 2]; dim + 1];
+        for (vector, (value, cross)) in self.vectors.chunks_exact(dim).zip(self.values.iter().zip(&self.cross)) {
+            let mean = (cross - pull * vector[0]) / (value + prior);
+            let spread = variance / (value + prior);
+            let along: f64 = vector.iter().zip(weights).map(|(v, w)| v * w).sum();
+            for (found, v) in found.iter_mut().zip(vector.iter().copied().chain([along])) {
+                found[0] += v * mean;
+                found[1] += if v == 0.0 { 0.0 } else { v * v * spread };
+            }
+        }
+        let places = to.coefficients.iter_mut().chain([&mut to.weighted]);
+        places.zip(found).for_each(|(to, [mean, variance])| put(to, mean, variance));
+    }
+
+    fn new(selection: &Selection, products: &Products, model: &[u16]) -> Self {
         let (design, mut columns) = (selection.design(), Vec::new());
         design.model_columns(model, &mut columns);
         let (all, dim) = (design.columns(), columns.len());
@@ -158,16 +230,12 @@ impl Coefficients {
             }));
         }
         let vectors = diagonalise(&mut matrix, dim);
-        let rows = design.rows() as f64;
-        let mean = design.response().iter().sum::<f64>() / rows;
-        let rest: Vec<f64> = design.response().iter().map(|y| y - mean).collect();
-        let product = |&column: &u32| design.column(column as usize).iter().zip(&rest).map(|(x, r)| x * r).sum();
-        let products: Vec<f64> = columns.iter().map(product).collect();
-        let along = |vector: &[f64]| vector.iter().zip(&products).map(|(v, product)| v * product).sum();
+        let along =
+            |vector: &[f64]| vector.iter().zip(&columns).map(|(v, &column)| v * products.cross[column as usize]).sum();
         Self {
-            rows,
-            mean,
-            total: rest.iter().map(|r| r * r).sum(),
+            rows: design.rows() as f64,
+            mean: products.mean,
+            total: products.square,
             prior_precision,
             // Rounding may leave less than nothing of columns that depend on each other.
             values: (0..dim).map(|i| matrix[i * dim + i].max(0.0)).collect(),
@@ -210,10 +278,18 @@ impl Coefficients {
         let (variance, pull) = (sigma * sigma, self.prior_precision * self.mean);
         // −2 log of the density, without what σ alone makes of it.
         let mut twice = self.total / variance + pull * self.mean;
-        // What the freedom of the coefficients costs, and what they explain.
-        for (_, precision, mean) in self.given(sigma) {
-            twice += (precision / self.prior_precision).ln() - precision * mean * mean;
+        // What the freedom of the coefficients costs, and what they explain. Logarithms are those of products, few enough not
+        // to overflow.
+        let mut product = 1.0;
+        for (place, (_, precision, mean)) in self.given(sigma).enumerate() {
+            product *= precision / self.prior_precision;
+            if place % 8 == 7 {
+                twice += f64::ln(product);
+                product = 1.0;
+            }
+            twice -= precision * mean * mean;
         }
+        twice += product.ln();
         -0.5 * (self.rows * (std::f64::consts::TAU * variance).ln() + twice)
     }
 
@@ -240,72 +316,8 @@ impl Coefficients {
     }
 }
 
-/// The density of log σ: exact at every place, and below steps between places of a grid.
-#[derive(Clone, Debug)]
-struct Steps {
-    /// Mean and standard deviation of the prior of log σ.
-    prior: (f64, f64),
-    /// Where steps begin, and their width.
-    low: f64,
-    width: f64,
-    /// Logarithms of their heights, and the sums of their shares of the area up to each.
-    log_heights: Vec<f64>,
-    shares: Vec<f64>,
-    /// `log ∫ p(y | σ, m) p(log σ) d log σ`.
-    log_total: f64,
-}
-
-/// Steps end so far above both of their ends. Between neighbouring places of the grid the density has its mode, if it has one,
-/// less than a tenth of a nat above the higher of them.
-const MARGIN: f64 = 0.3;
-
-/// Draws beyond which the density does not look like one; half of them and more are accepted.
-const MAX_TRIES: usize = 10_000;
-
-impl Steps {
-    fn new(selection: &Selection, coefficients: &Coefficients) -> Self {
-        let ScaleGrid { low, step, points } = ScaleGrid::new(selection);
-        let mut steps = Self {
-            prior: selection.log_scale_prior(),
-            low,
-            width: step,
-            log_heights: Vec::new(),
-            shares: Vec::new(),
-            log_total: 0.0,
-        };
-        let found: Vec<f64> =
-            (0..points).map(|point| steps.log_joint(coefficients, low + step * point as f64)).collect();
-        steps.log_total = log_sum_exp(&found) + step.ln();
-        steps.log_heights = found.windows(2).map(|ends| ends[0].max(ends[1]) + MARGIN).collect();
-        let log_area = log_sum_exp(&steps.log_heights);
-        steps.shares = steps
-            .log_heights
-            .iter()
-            .scan(0.0, |sum, height| {
-                *sum += (height - log_area).exp();
-                Some(*sum)
-            })
-            .collect();
-        steps
-    }
-
-    /// `log p(y | σ, m) p(log σ)`.
-    fn log_joint(&self, coefficients: &Coefficients, log_sigma: f64) -> f64 {
-        let (center, sd) = self.prior;
-        let off = (log_sigma - center) / sd;
-        coefficients.log_normal_evidence(log_sigma.exp()) - 0.5 * (off * off + std::f64::consts::TAU.ln()) - sd.ln()
-    }
-
-    /// A draw of log σ.
-    fn draw(&self, coefficients: &Coefficients, stream: &mut Stream) -> f64 {
-        for _ in 0..MAX_TRIES {
-            let place = stream.uniform();
-            let step = self.shares.partition_point(|&share| share <= place).min(self.shares.len() - 1);
-            let log_sigma = self.low + self.width * (step as f64 + stream.uniform());
-            if stream.uniform().ln() < self.log_joint(coefficients, log_sigma) - self.log_heights[step] {
-                return log_sigma;
-            }
-        }
-        f64::NAN
-    }
+/// `log p(y | σ, m) p(log σ)`.
+fn log_joint(coefficients: &Coefficients, (center, sd): (f64, f64), log_sigma: f64) -> f64 {
+    let off = (log_sigma - center) / sd;
+    coefficients.log_normal_evidence(log_sigma.exp()) - 0.5 * (off * off + std::f64::consts::TAU.ln()) - sd.ln()
 }

@@ -22,8 +22,8 @@ pub(super) fn diagonalise(matrix: &mut [f64], dim: usize) -> Vec<f64> {
                 rotated = true;
                 // The smaller of the two angles that make the entry 0.
                 let cotangent = (other - own) / (2.0 * both);
-                let tangent = cotangent.signum() / (cotangent.abs() + cotangent.hypot(1.0));
-                let cosine = tangent.hypot(1.0).recip();
+                let tangent = cotangent.signum() / (cotangent.abs() + (cotangent * cotangent + 1.0).sqrt());
+                let cosine = (tangent * tangent + 1.0).sqrt().recip();
                 rotate(matrix, dim, (p, q), cosine, tangent * cosine);
                 turn(&mut vectors, dim, (p, q), cosine, tangent * cosine);
             }

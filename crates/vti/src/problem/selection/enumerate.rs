@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::exact::{ExactError, log_evidences};
+use super::exact::{ExactError, log_evidences, word};
 use super::quadrature::{QuadratureLimits, evidence_by_quadrature};
-use super::{CoefficientPrior, Likelihood, Selection};
+use super::{Likelihood, Selection};
 use crate::problem::Problem;
 use crate::space::{Model, ModelSpace};
 use crate::stats::{Evidence, log_sum_exp};
@@ -25,15 +25,13 @@ pub enum Method {
 pub struct EnumerationLimits {
     /// The most terms; there are twice as many models for each.
     pub terms: usize,
-    /// The most terms where a scale is integrated numerically, which takes about a hundred times as long.
-    pub terms_with_scale: usize,
     /// For models without a closed form.
     pub quadrature: QuadratureLimits,
 }
 
 impl Default for EnumerationLimits {
     fn default() -> Self {
-        Self { terms: 20, terms_with_scale: 18, quadrature: QuadratureLimits::default() }
+        Self { terms: 20, quadrature: QuadratureLimits::default() }
     }
 }
 
@@ -129,10 +127,8 @@ fn method(selection: &Selection, limits: &EnumerationLimits) -> Result<Method, E
     let (space, settings) = (selection.space(), selection.settings());
     let terms = space.things();
     let gaussian = matches!(settings.likelihood, Likelihood::Gaussian { .. });
-    let grid = settings.likelihood.has_scale() && matches!(settings.prior, CoefficientPrior::Normal { .. });
-    let most = if gaussian && grid { limits.terms_with_scale } else { limits.terms };
-    if terms > most {
-        return Err(ExactError::TooMany { terms, most });
+    if terms > limits.terms {
+        return Err(ExactError::TooMany { terms, most: limits.terms });
     }
     let (parameters, most) = (space.max_dim(), limits.quadrature.parameters);
     if !gaussian && parameters > most {
@@ -154,9 +150,4 @@ fn by_quadrature(
     let found: Vec<Evidence> = found.into_iter().collect::<Result<_, _>>()?;
     let error = found.iter().map(|evidence| evidence.se).fold(0.0, f64::max);
     Ok((found.iter().map(|evidence| evidence.log_evidence).collect(), error))
-}
-
-/// The word of a number, the first bit being the highest.
-fn word(number: usize, terms: usize) -> Vec<u16> {
-    (0..terms).map(|term| (number >> (terms - 1 - term) & 1) as u16).collect()
 }

@@ -3,9 +3,10 @@
 //! With a Gaussian likelihood the coefficients can be integrated out; what is left of a model is the residual sum of
 //! squares of a (penalised) regression and a determinant. Models are visited in the order of a Gray code, so that each
 //! differs from the one before by one term, which the sweep operator (Goodnight 1979) takes in or out in O(p²) operations.
+//! Only where an unknown σ is integrated numerically each model is looked at by itself.
 
 use super::likelihood::ln_gamma;
-use super::{CoefficientPrior, Likelihood, Selection};
+use super::{ClosedForm, CoefficientPrior, Likelihood, Selection};
 use crate::problem::BatchError;
 use crate::workers::Workers;
 
@@ -83,7 +84,7 @@ pub fn log_evidences(selection: &Selection, workers: &Workers) -> Result<Vec<f64
                 None => g_unknown(fit, g),
             });
         }
-        (CoefficientPrior::Normal { scale }, None) => integrate_scale(selection, workers, scale, &mut found),
+        (CoefficientPrior::Normal { .. }, None) => integrate_scale(selection, workers, &mut found)?,
     }
     Ok(found)
 }
@@ -132,63 +133,25 @@ pub(super) fn g_unknown(fit: &Fit, g: f64) -> f64 {
     null + 0.5 * (m - (fit.columns - 1.0)) * (1.0 + g).ln() - 0.5 * m * (1.0 + g * share).ln()
 }
 
-/// Unknown σ with its log-normal prior: the integral over log σ by a sum over a grid, exact to many digits for a smooth
-/// function that vanishes at both ends.
-fn integrate_scale(selection: &Selection, workers: &Workers, scale: f64, found: &mut [f64]) {
-    found.fill(f64::NEG_INFINITY);
-    let mut part = vec![0.0; found.len()];
-    for (sigma, log_weight) in ScaleGrid::new(selection).weights(selection) {
-        enumerate(selection, workers, (sigma / scale).powi(2), &mut part, |fit| normal(fit, sigma, scale) + log_weight);
-        for (sum, &part) in found.iter_mut().zip(&part) {
-            let (top, low) = if *sum > part { (*sum, part) } else { (part, *sum) };
-            *sum = top + (low - top).exp().ln_1p();
+/// Unknown σ with its log-normal prior: model by model, each with the scales that matter for it.
+fn integrate_scale(selection: &Selection, workers: &Workers, found: &mut [f64]) -> Result<(), ExactError> {
+    let (closed, terms) = (ClosedForm::new(selection)?, selection.design().terms().len());
+    let mut tasks: Vec<&mut [f64]> = found.chunks_mut(TASK_MODELS).collect();
+    workers.for_each(&mut tasks, |task, found| {
+        for (place, found) in found.iter_mut().enumerate() {
+            *found = closed.log_evidence(&word(task * TASK_MODELS + place, terms));
         }
-    }
+    });
+    Ok(())
 }
 
-/// Values of log σ that matter for some model.
-pub(super) struct ScaleGrid {
-    pub(super) low: f64,
-    pub(super) step: f64,
-    pub(super) points: usize,
+/// The word of a number, the first bit being the highest.
+pub(super) fn word(number: usize, terms: usize) -> Vec<u16> {
+    (0..terms).map(|term| (number >> (terms - 1 - term) & 1) as u16).collect()
 }
 
-impl ScaleGrid {
-    /// Given a residual sum of squares R, the likelihood of log σ has its mode at ½ log(R/n) with a standard deviation of about
-    /// 1/√(2n), falls faster than that below and like σ⁻ⁿ above. R lies between that of the whole model and yᵀy.
-    pub(super) fn new(selection: &Selection) -> Self {
-        /// Nats below the mode that do not matter.
-        const NEGLIGIBLE: f64 = 40.0;
-        /// Prior standard deviations beyond which nothing is.
-        const FARTHEST: f64 = 9.0;
-        let (design, (center, sd)) = (selection.design(), selection.log_scale_prior());
-        let n = design.rows() as f64;
-        let columns = design.columns();
-        let mean_square = (0..columns).map(|a| selection.gram()[a * columns + a]).sum::<f64>() / columns as f64;
-        // A little penalty: columns may depend on each other.
-        let mut whole = Swept::new(selection, 1e-9 * mean_square);
-        (0..design.terms().len()).for_each(|term| whole.flip(term));
-        let squares: f64 = design.response().iter().map(|y| y * y).sum();
-        let mode = |residual: f64| 0.5 * (residual.max(f64::MIN_POSITIVE) / n).ln();
-        let below = (NEGLIGIBLE / n).sqrt();
-        let low = (mode(whole.fit().residual) - 2.0 * below).max(center - FARTHEST * sd);
-        let high = (mode(squares) + below + NEGLIGIBLE / n).min(center + FARTHEST * sd).max(low + below);
-        // The prior can only sharpen this. With few rows the function is not quite a normal one, hence half.
-        let narrowest = (2.0 * n + sd.powi(-2)).sqrt().recip();
-        let points = ((high - low) / (0.5 * narrowest)).ceil() as usize + 1;
-        Self { low, step: (high - low) / (points - 1) as f64, points }
-    }
-
-    /// Values of σ with the logarithms of their weights: the width of a step times the prior of log σ.
-    pub(super) fn weights(&self, selection: &Selection) -> impl Iterator<Item = (f64, f64)> {
-        let (center, sd) = selection.log_scale_prior();
-        (0..self.points).map(move |point| {
-            let log_sigma = self.low + self.step * point as f64;
-            let off = (log_sigma - center) / sd;
-            (log_sigma.exp(), self.step.ln() - 0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln())
-        })
-    }
-}
+/// Models that a thread takes at a time where each is looked at by itself.
+pub(super) const TASK_MODELS: usize = 256;
 
 /// Models per task: the last terms run through a Gray code, the first ones are the task's own.
 const TASK_TERMS: usize = 12;

@@ -17,6 +17,7 @@ mod quadrature;
 mod reference;
 pub mod simulate;
 mod starts;
+mod weighed;
 
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -33,6 +34,7 @@ pub use exact::{ExactError, log_evidences};
 pub use likelihood::Likelihood;
 pub use prior::{CoefficientPrior, ModelPrior};
 pub use quadrature::{QuadratureLimits, evidence_by_quadrature};
+pub use weighed::WeighedModels;
 
 use self::gaussian::{Products, Squares};
 use self::likelihood::Pointwise;

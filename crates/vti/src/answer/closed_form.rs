@@ -1,0 +1,245 @@
+//! Answers without anything that was learned: from models whose evidences are in closed form, all of them or those that chains met.
+
+use super::{
+    Answer, AnswerError, Coefficient, ExactComparison, Findings, Found, LogEvidence, MAX_MODELS, Method, ModelAnswer,
+    Ordered, Quantity, Run, Samples, SearchFacts, Subject, Terms, VERSION, quantiles,
+};
+use crate::check::{Verdict, VerdictKind};
+use crate::posterior::ConjugatePosterior;
+use crate::problem::Problem;
+use crate::problem::selection::{Average, Enumeration};
+use crate::search::{Ended, Estimator, FoundModel, SearchSettings, Searched};
+use crate::simd::Real;
+use crate::space::{Model, ModelSpace};
+use crate::stats::Estimate;
+use crate::workers::Workers;
+
+/// The most models that are listed in full; of more, the most probable ones.
+const MAX_LISTED: usize = 1 << 16;
+
+/// Numbers that draws take up at most, unless that leaves too few draws.
+const MAX_NUMBERS: usize = 1 << 24;
+
+/// Draws that are made in any case, if so many are wanted.
+const MIN_DRAWS: usize = 2000;
+
+impl Findings {
+    /// What follows from the exact posterior of a selection: probabilities and means by sums over all models, and `draws`
+    /// draws of models and parameters for intervals, predictions and plots. Numbers under q are not numbers: nothing was
+    /// learned. The posterior must be one whose models were enumerated.
+    pub fn exact(
+        posterior: &ConjugatePosterior<'_>,
+        subject: &Subject<'_>,
+        draws: usize,
+        workers: &Workers,
+        run: Run,
+    ) -> Result<Self, AnswerError> {
+        let enumeration = posterior.enumeration().ok_or(AnswerError::NotEnumerated)?;
+        let text = format!(
+            "trust: exact, all 2^{} models were summed in closed form, and draws are independent ones from the posterior",
+            enumeration.terms
+        );
+        let ranking = enumeration.ranking().into_iter().take(MAX_LISTED);
+        let known = Known {
+            verdict: Verdict { kind: VerdictKind::Trust, text },
+            log_evidence: Estimate { value: enumeration.log_evidence, se: 0.0 },
+            models: ranking.map(|number| enumerated(posterior, enumeration, number)).collect(),
+            search: None,
+        };
+        let parts = enumeration.inclusion.iter().map(|p| Quantity::exactly(p.clamp(0.0, 1.0))).collect();
+        let terms = KnownTerms { parts, mean: &|average| Quantity::exactly(average.mean), known };
+        terms.findings(posterior, subject, draws, workers, run)
+    }
+
+    /// What follows from a search over models whose evidences are in closed form: probabilities with errors, parameters averaged
+    /// over what chains met, and `draws` draws of models and parameters; fewer where there are very many parameters. The
+    /// posterior is that of the models which were found.
+    pub fn searched(
+        posterior: &ConjugatePosterior<'_>,
+        (found, settings): (&Searched, &SearchSettings),
+        subject: &Subject<'_>,
+        draws: usize,
+        workers: &Workers,
+        run: Run,
+    ) -> Result<Self, AnswerError> {
+        // Models that were not met may differ from the others by as much as these do among themselves.
+        let unmet = if found.estimator == Estimator::Evidences { found.unmet } else { 0.0 };
+        let spread = |average: &Average| if average.sd.is_finite() { unmet * average.sd } else { 0.0 };
+        let mean = |average: &Average| {
+            Quantity::estimated(Estimate { value: average.mean, se: average.se.hypot(spread(average)) })
+        };
+        let part = |Estimate { value, se }| Quantity::estimated(Estimate { value: value.clamp(0.0, 1.0), se });
+        let known = Known {
+            verdict: verdict(found, settings),
+            log_evidence: found.log_evidence,
+            models: found.models.iter().map(|model| met(posterior, model)).collect(),
+            search: Some(facts(found, settings)),
+        };
+        let parts = found.features.iter().map(|feature| part(feature.probability)).collect();
+        KnownTerms { parts, mean: &mean, known }.findings(posterior, subject, draws, workers, run)
+    }
+}
+
+/// What is known of models, and how well.
+pub(super) struct Known {
+    pub(super) verdict: Verdict,
+    pub(super) log_evidence: Estimate,
+    /// Most probable first.
+    pub(super) models: Vec<ModelAnswer>,
+    pub(super) search: Option<SearchFacts>,
+}
+
+impl Known {
+    /// With the question's own answer and draws.
+    pub(super) fn findings(
+        self,
+        subject: &Subject<'_>,
+        found: Found,
+        samples: Samples,
+        seed: u64,
+        run: Run,
+    ) -> Findings {
+        let Estimate { value, se } = self.log_evidence;
+        let exact = ExactComparison { log_evidence: value, total_variation: None };
+        let answer = Answer {
+            version: VERSION.into(),
+            title: subject.title.clone(),
+            data: subject.data.clone(),
+            verdict: self.verdict,
+            elbo: None,
+            log_evidence: LogEvidence { estimate: value, se, khat: None },
+            correction: if self.search.is_some() { Method::Search } else { Method::Exact },
+            found,
+            models: self.models[..self.models.len().min(MAX_MODELS)].to_vec(),
+            exact: self.search.is_none().then_some(exact),
+            chains: None,
+            search: self.search,
+            run: Run { seed, precision: f64::NAME.into(), ..run },
+        };
+        Findings { answer, models: self.models, samples }
+    }
+}
+
+/// What is known of the terms of a selection.
+struct KnownTerms<'a> {
+    parts: Vec<Quantity>,
+    /// What the mean of a parameter becomes.
+    mean: &'a dyn Fn(&Average) -> Quantity,
+    known: Known,
+}
+
+impl KnownTerms<'_> {
+    fn findings(
+        self,
+        posterior: &ConjugatePosterior<'_>,
+        subject: &Subject<'_>,
+        draws: usize,
+        workers: &Workers,
+        run: Run,
+    ) -> Result<Findings, AnswerError> {
+        let (found, expected) = (subject.units().names().len(), posterior.selection().parameter_names().len());
+        if found != expected {
+            return Err(AnswerError::OtherProblem { found, expected });
+        }
+        let affordable = (MAX_NUMBERS / expected.max(1)).max(MIN_DRAWS);
+        let samples = Samples::draw_conjugate(posterior, subject.units(), draws.min(affordable), 0, workers)?;
+        let Self { parts, mean, known } = self;
+        let highest = known.models.first().map_or_else(String::new, |model| model.label.clone());
+        let parameters = coefficients(&posterior.averages(workers)?, mean, &samples, workers);
+        let terms = Terms::of_parts(posterior.selection().space(), parts, highest, parameters);
+        Ok(known.findings(subject, Found::Select(terms), samples, posterior.seed(), run))
+    }
+}
+
+/// A model of all, by its number.
+fn enumerated(posterior: &ConjugatePosterior<'_>, enumeration: &Enumeration, number: usize) -> ModelAnswer {
+    let log_evidence = Estimate { value: enumeration.log_evidences[number], se: 0.0 };
+    let probability = Quantity::exactly(enumeration.probabilities[number]);
+    model(posterior, &enumeration.model(number), probability, log_evidence)
+}
+
+/// A model that chains met.
+fn met(posterior: &ConjugatePosterior<'_>, found: &FoundModel) -> ModelAnswer {
+    model(posterior, &found.word[..].into(), Quantity::estimated(found.probability), found.log_evidence)
+}
+
+fn model(
+    posterior: &ConjugatePosterior<'_>,
+    word: &Model,
+    probability: Quantity,
+    log_evidence: Estimate,
+) -> ModelAnswer {
+    ModelAnswer {
+        label: posterior.selection().space().label(word),
+        size: word.iter().filter(|&&bit| bit == 1).count(),
+        word: word.to_string(),
+        probability,
+        log_evidence: Some(log_evidence),
+        khat: None,
+    }
+}
+
+/// Parameters averaged over models: means and standard deviations by sums, intervals from draws.
+pub(super) fn coefficients(
+    averages: &[Average],
+    mean: &dyn Fn(&Average) -> Quantity,
+    samples: &Samples,
+    workers: &Workers,
+) -> Ordered<Coefficient> {
+    let mut intervals = vec![[0.0; 2]; averages.len()];
+    workers.for_each(&mut intervals, |parameter, interval| {
+        let value = |row: usize| samples.value(row, parameter).unwrap_or(0.0);
+        let mut drawn: Vec<(f64, f64)> = (0..samples.len()).map(|row| (value(row), 1.0)).collect();
+        *interval = quantiles(&mut drawn, [0.025, 0.975]);
+    });
+    let parameters = samples.names.iter().zip(averages).zip(intervals);
+    parameters
+        .map(|((name, average), interval)| {
+            (name.clone(), Coefficient { mean: mean(average), sd: average.sd, interval })
+        })
+        .collect()
+}
+
+/// R̂ of every inclusion must not exceed this.
+const MAX_RHAT: f64 = 1.01;
+/// The effective sample size of every inclusion must reach this.
+const MIN_EFFECTIVE: f64 = 400.0;
+
+fn facts(found: &Searched, settings: &SearchSettings) -> SearchFacts {
+    SearchFacts {
+        chains: settings.chains,
+        temperatures: settings.temperatures,
+        iterations: found.iterations,
+        evidences: found.asked,
+        rhat: Some(found.diagnosis.rhat).filter(|rhat| rhat.is_finite()),
+        effective: found.diagnosis.effective,
+        unmet: found.unmet,
+        ended: found.ended,
+    }
+}
+
+/// Chains that agree are to be trusted: each has the posterior as its target, and evidences are exact.
+fn verdict(found: &Searched, settings: &SearchSettings) -> Verdict {
+    let (rhat, effective, chains) = (found.diagnosis.rhat, found.diagnosis.effective, settings.chains);
+    let shown = format!(
+        "R̂ is {rhat:.3} at most and the effective sample size {effective:.0} at least, over all inclusions; {} evidences were \
+         computed, none was estimated",
+        found.asked
+    );
+    if rhat <= MAX_RHAT && effective >= MIN_EFFECTIVE {
+        let text = format!(
+            "trust: nothing was learned; {chains} chains over models with exact evidences, from starts far apart, agree: {shown}"
+        );
+        return Verdict { kind: VerdictKind::Trust, text };
+    }
+    let longer = match found.ended {
+        Ended::Iterations => "raise search.iterations",
+        Ended::Models => "raise search.max_models",
+        Ended::Stopped | Ended::Converged => "give it a longer --time-limit, or none",
+    };
+    let text = format!(
+        "do not trust: {chains} chains over models with exact evidences do not agree yet: {shown}. R̂ of {MAX_RHAT} and a size of \
+         {MIN_EFFECTIVE} are needed: {longer}, or raise search.temperatures"
+    );
+    Verdict { kind: VerdictKind::DoNotTrust, text }
+}
