@@ -32,6 +32,8 @@ pub enum Purpose {
     Anneal,
     /// Starts, proposals and decisions of a search over models.
     Search,
+    /// Looking whether a model fits the data.
+    Fit,
     /// Anything a test, an example or a benchmark wants.
     Other(u32),
 }
@@ -50,6 +52,7 @@ impl Purpose {
             Self::Jump => 9,
             Self::Anneal => 10,
             Self::Search => 11,
+            Self::Fit => 14,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }
