@@ -46,6 +46,7 @@ impl Findings {
             version: VERSION.into(),
             title: subject.title.clone(),
             data: subject.data.clone(),
+            fit: None,
             verdict: Verdict { kind: VerdictKind::Trust, text },
             elbo: None,
             log_evidence: LogEvidence { estimate: log_evidence, se: 0.0, khat: None },

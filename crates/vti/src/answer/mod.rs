@@ -43,6 +43,7 @@ mod error;
 mod exact;
 mod exactly;
 mod features;
+mod fit;
 mod graph;
 mod heed;
 mod predict;
@@ -65,6 +66,7 @@ pub use units::Units;
 
 use crate::check::Verdict;
 use crate::device::Device;
+use crate::predictive::ModelFit;
 use crate::simd::Real;
 use crate::stats::Estimate;
 use crate::train::Fit;
@@ -84,6 +86,9 @@ pub struct Answer {
     pub data: DataFacts,
     /// How far the answer can be trusted.
     pub verdict: Verdict,
+    /// Whether the model fits the data, which is another question; none where nobody has looked.
+    #[serde(default)]
+    pub fit: Option<ModelFit>,
     /// The bound; none where nothing was learned.
     pub elbo: Option<Bound>,
     /// `log p(y)`.
