@@ -31,6 +31,7 @@ pub(crate) fn conclude<Q: Question>(session: &Session<Q>, dir: &RunDir, workers:
     };
     let subject = session.question.subject(config);
     let mut found = Findings::exact(&posterior, &subject, config.check.draws, workers, run)?;
+    found.look_at_fit(&subject, &conclude::look_settings(config), workers);
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     conclude::write(session, dir, &found)?;
     Ok(found.answer)

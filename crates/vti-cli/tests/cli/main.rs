@@ -6,6 +6,7 @@ mod dag;
 mod dag_inputs;
 mod durability;
 mod exact;
+mod fit;
 mod help;
 mod inputs;
 mod python;
