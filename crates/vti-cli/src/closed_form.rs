@@ -125,6 +125,7 @@ pub(crate) fn conclude<Q: Question>(
             Findings::searched(&posterior, (&found, &settings), &subject, draws, workers, run)?
         }
     };
+    found.look_at_fit(&subject, &conclude::look_settings(config), workers);
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     conclude::write(session, dir, &found)?;
     Ok(Some(found.answer))

@@ -7,6 +7,7 @@ use vti::answer::{Answer, Exact, Findings, Run, Samples, Sources, Subject};
 use vti::check::{Depth, Particles, VerdictKind, check_and_learn, refine};
 use vti::device::Device;
 use vti::posterior::Posterior;
+use vti::predictive::LookSettings;
 use vti::workers::Workers;
 use vti_report::{Beside, page};
 
@@ -66,9 +67,15 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     (run.device, run.threads) = (config.machine.device.clone(), config.threads());
     let sources = Sources { check: &checked, chains: chains.as_ref(), exact: exact.as_ref() };
     let mut found = Findings::new(&posterior, &subject, &sources, run)?;
+    found.look_at_fit(&subject, &look_settings(config), device.workers());
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     write(session, dir, &found)?;
     Ok(found.answer)
+}
+
+/// How much is looked at to see whether the model fits.
+pub(crate) fn look_settings(config: &Config) -> LookSettings {
+    LookSettings { seed: config.train.seed, ..LookSettings::default() }
 }
 
 /// What is said of a check that somebody ended.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use vti::answer::{Answer, Coefficient, Edge, Edges, Found, Graphs, Method, ModelAnswer, Quantity, Terms, Truth};
 use vti::graph::metrics::Better;
+use vti::predictive::{FitKind, ModelFit};
 
 /// Models that are listed.
 const MODELS: usize = 8;
@@ -309,8 +310,17 @@ fn closing(answer: &Answer) -> String {
     lines.join("\n")
 }
 
-/// Warnings, and the verdict.
+/// Warnings, the verdict, and whether the model fits.
 fn remarks(answer: &Answer) -> impl Iterator<Item = String> {
     let warnings = answer.run.warnings.iter().map(|warning| format!("warning: {warning}"));
-    warnings.chain([answer.verdict.text.clone()])
+    warnings.chain([answer.verdict.text.clone()]).chain(answer.fit.iter().flat_map(fit))
+}
+
+/// Whether the model fits the data, and what can be done where it does not. The verdict, which stands before, is about another
+/// question.
+fn fit(found: &ModelFit) -> Vec<String> {
+    let aside = "the verdict above says whether this is the posterior of the model, not whether the model is right";
+    let aside = (found.kind == FitKind::DoesNotFit).then(|| format!("     {aside}"));
+    let advice = found.advice.iter().map(|advice| format!("hint: {advice}"));
+    [format!("fit: {}", found.text)].into_iter().chain(aside).chain(advice).collect()
 }

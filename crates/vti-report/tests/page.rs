@@ -17,6 +17,8 @@ use vti_report::plot::{
 };
 use vti_report::{Beside, Trace};
 
+#[path = "page/fit.rs"]
+mod fit;
 #[path = "page/graph.rs"]
 mod graph;
 #[path = "page/unlearned.rs"]

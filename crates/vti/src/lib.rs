@@ -10,6 +10,7 @@
 //! | [`objective`], [`optimise`] | the loss and the bound; optimisers and schedules |
 //! | [`graph`] | directed graphs: orders, equivalence classes, distances |
 //! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
+//! | [`predictive`] | whether a model fits the data: rows predicted without themselves |
 //! | [`smc`] | the posterior over all models, or of one, without q, by tempered particles |
 //! | [`evidence`] | evidences of models and of blocks, in the cheapest way |
 //! | [`flow`] | `q_φ(θ_m ∣ m)`: CoSMIC flows |
@@ -46,6 +47,7 @@ pub mod models;
 pub mod objective;
 pub mod optimise;
 pub mod posterior;
+pub mod predictive;
 pub mod problem;
 pub mod random;
 pub mod rjmcmc;

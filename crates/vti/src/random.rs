@@ -34,6 +34,8 @@ pub enum Purpose {
     Search,
     /// Learning from draws of the posterior that did not come from q.
     Lesson,
+    /// Looking whether a model fits the data.
+    Fit,
     /// Anything a test, an example or a benchmark wants.
     Other(u32),
 }
@@ -53,6 +55,7 @@ impl Purpose {
             Self::Anneal => 10,
             Self::Search => 11,
             Self::Lesson => 12,
+            Self::Fit => 13,
             Self::Other(n) => 1 << 32 | u64::from(n),
         }
     }

@@ -7,6 +7,7 @@ mod dag_inputs;
 mod durability;
 mod exact;
 mod exact_graphs;
+mod fit;
 mod help;
 mod inputs;
 mod python;

@@ -5,6 +5,7 @@
 mod bars;
 mod coefficients;
 mod draws;
+mod fit;
 mod graph;
 mod inclusion;
 mod joint;
@@ -116,6 +117,7 @@ pub fn page(answer: &Answer, samples: Option<&Samples>, beside: &Beside<'_>) -> 
         ("order", "Order", about_graph(graph::order)),
         ("coefficients", "Coefficients", coefficients::section(&content)),
         ("pairs", "Leading model", joint::section(&content)),
+        ("fit", "Fit", fit::section(&content)),
         ("training", "Training", trace::section(&content)),
         ("settings", "Settings", settings_section(settings)),
     ];

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use vti::answer::{Answer, Found, LogEvidence, MAX_MODELS, Method, SearchFacts};
 use vti::check::VerdictKind;
 
+use super::fit;
 use crate::markup::escape;
 use crate::number::MISSING;
 
@@ -50,7 +51,8 @@ fn subtitle(answer: &Answer) -> String {
 
 pub(super) fn header(answer: &Answer, title: &str) -> String {
     let heading = format!("<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", escape(title), escape(&subtitle(answer)));
-    heading + &verdict(answer) + &facts(answer) + &warnings(&answer.run.warnings)
+    let fit = answer.fit.as_ref().map_or_else(String::new, fit::banner);
+    heading + &verdict(answer) + &fit + &facts(answer) + &warnings(&answer.run.warnings)
 }
 
 /// Colour, sign and words say the same.

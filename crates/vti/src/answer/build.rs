@@ -216,6 +216,7 @@ impl<'a> Building<'a> {
             version: VERSION.into(),
             title: subject.title.clone(),
             data: subject.data.clone(),
+            fit: None,
             verdict: self.verdict(),
             elbo: Some(Bound { mean: self.check.elbo.value, se: self.check.elbo.se }),
             log_evidence: LogEvidence { estimate: value, se, khat: self.check.khat.filter(|khat| khat.is_finite()) },

@@ -105,6 +105,7 @@ impl Known {
             version: VERSION.into(),
             title: subject.title.clone(),
             data: subject.data.clone(),
+            fit: None,
             verdict: self.verdict,
             elbo: None,
             log_evidence: LogEvidence { estimate: value, se, khat: None },

@@ -45,6 +45,7 @@ mod error;
 mod exact;
 mod exact_graphs;
 mod features;
+mod fit;
 mod graph;
 mod heed;
 mod predict;
@@ -67,6 +68,7 @@ pub use units::Units;
 
 use crate::check::Verdict;
 use crate::device::Device;
+use crate::predictive::ModelFit;
 use crate::search::Ended;
 use crate::simd::Real;
 use crate::stats::Estimate;
@@ -87,6 +89,9 @@ pub struct Answer {
     pub data: DataFacts,
     /// How far the answer can be trusted.
     pub verdict: Verdict,
+    /// Whether the model fits the data, which is another question; none where nobody has looked.
+    #[serde(default)]
+    pub fit: Option<ModelFit>,
     /// The bound; none where nothing was learned.
     pub elbo: Option<Bound>,
     /// `log p(y)`.

@@ -36,7 +36,12 @@ pub(crate) fn next_beta(runs: &[Vec<f64>], beta: f64, share: f64) -> f64 {
 /// As many draws as there are weights, by their weights, equally spaced with one random start from [0, 1); and the logarithm of
 /// the mean weight. None where all weights are 0.
 pub(crate) fn resample(log_weights: &[f64], start: f64) -> Option<(Vec<usize>, f64)> {
-    let count = log_weights.len();
+    let chosen = systematic(log_weights, log_weights.len(), start)?;
+    Some((chosen, log_sum_exp(log_weights) - (log_weights.len() as f64).ln()))
+}
+
+/// `count` draws, likewise.
+pub(crate) fn systematic(log_weights: &[f64], count: usize, start: f64) -> Option<Vec<usize>> {
     let log_total = log_sum_exp(log_weights);
     if log_total == f64::NEG_INFINITY {
         return None;
@@ -50,5 +55,5 @@ pub(crate) fn resample(log_weights: &[f64], start: f64) -> Option<(Vec<usize>, f
     }
     // Rounding may leave a place.
     chosen.resize(count, chosen.last().copied().unwrap_or(0));
-    Some((chosen, log_total - (count as f64).ln()))
+    Some(chosen)
 }

@@ -6,13 +6,18 @@ use vti::answer::{Answer, AnswerError, Findings, Found, Method, Run, Sources, Su
 use vti::check::{CheckSettings, RefineSettings, check, refine};
 use vti::device::{Cpu, Device};
 use vti::family::FamilySettings;
-use vti::posterior::Posterior;
+use vti::posterior::{ExactPosterior, Posterior};
+use vti::predictive::{FitKind, LookSettings};
 use vti::problem::dag::simulate::{SimulationSettings, simulate};
-use vti::problem::dag::{Dag, DagSettings, Noise, Sem};
-use vti::problem::selection::{Selection, SelectionSettings, Standardise};
+use vti::problem::dag::{Dag, DagSettings, Noise, Scaling, Sem};
+use vti::problem::selection::{
+    CoefficientPrior, Likelihood, RegressionData, Selection, SelectionSettings, Standardise, Term,
+};
 use vti::problem::{self, Problem};
+use vti::random::{Purpose, Stream};
 use vti::space::OneOf;
 use vti::train::{Silent, TrainSettings, Trainer};
+use vti::workers::Workers;
 
 use crate::hald::hald;
 
@@ -124,4 +129,83 @@ fn files_of_other_versions_are_refused_by_name() {
     let error = Answer::from_json(&other.replace("\"verdict\"", "\"judgement\"")).unwrap_err();
     assert!(error.to_string().starts_with("written by version 0.0.7"), "{error}");
     assert!(matches!(Answer::from_json("[]").unwrap_err(), AnswerError::Json(_)));
+}
+
+/// A table of three covariates, of which two count, and a response with normal errors of standard deviation 1.
+fn simulated_table(rows: usize, seed: u64) -> RegressionData {
+    let mut stream = Stream::new(seed, Purpose::Other(0), 0, 0);
+    let columns: Vec<Vec<f64>> = (0..3).map(|_| (0..rows).map(|_| stream.normal()).collect()).collect();
+    let response = (0..rows).map(|row| 2.0 + columns[0][row] - 0.4 * columns[1][row] + stream.normal()).collect();
+    let term = |(place, values): (usize, &Vec<f64>)| {
+        let name = format!("x{place}");
+        Term { columns: vec![name.clone()], name, values: values.clone(), always: false }
+    };
+    RegressionData { response_name: "y".into(), response, terms: columns.iter().enumerate().map(term).collect() }
+}
+
+fn without(table: &RegressionData, row: usize) -> RegressionData {
+    let keep = |values: &[f64]| values.iter().enumerate().filter(|(i, _)| *i != row).map(|(_, x)| *x).collect();
+    let term = |term: &Term| Term { values: keep(&term.values), ..term.clone() };
+    let terms = table.terms.iter().map(term).collect();
+    RegressionData { response: keep(&table.response), terms, ..table.clone() }
+}
+
+#[test]
+fn rows_left_out_of_an_average_over_models_are_those_of_refits() {
+    // Known noise and a prior that does not look at the data, so that p(y_i | y_−i) is a ratio of two evidences, each a sum over
+    // all models.
+    let settings = SelectionSettings {
+        likelihood: Likelihood::Gaussian { sigma: Some(1.0) },
+        prior: CoefficientPrior::Normal { scale: 2.0 },
+        ..SelectionSettings::default()
+    };
+    let table = simulated_table(40, 5);
+    let workers = Workers::new(2).unwrap();
+    let selection = |table: &RegressionData| Selection::new(table, Standardise::Raw, &settings).unwrap();
+    let log_evidence = |table: &RegressionData| {
+        let selection = selection(table);
+        ExactPosterior::new(&selection, &workers, 1).unwrap().enumeration().log_evidence
+    };
+    let all = log_evidence(&table);
+    let truth: f64 = (0..40).map(|row| all - log_evidence(&without(&table, row))).sum();
+    let selection = selection(&table);
+    let posterior = ExactPosterior::new(&selection, &workers, 1).unwrap();
+    let subject = Subject::of_selection(&selection);
+    let mut found = Findings::exact(&posterior, &subject, 4000, &workers, Run::default()).unwrap();
+    found.look_at_fit(&subject, &LookSettings::default(), &workers);
+    assert_eq!(Answer::from_json(&found.answer.to_json().unwrap()).unwrap().fit, found.answer.fit);
+    let fit = found.answer.fit.unwrap();
+    let loo = &fit.outcomes[0].loo;
+    // Over draws, the log likelihood of all rows varies by √(p/2) or so: 0.05 with 1,000 of them.
+    assert!((loo.elpd - truth).abs() < 0.25, "{} {truth}", loo.elpd);
+    assert!(loo.p_loo > 1.0 && loo.p_loo < 6.0 && loo.khat_above == 0, "{loo:?}");
+    assert!(fit.kind == FitKind::NothingFound && fit.outcomes[0].gain.elpd > 3.0, "{}", fit.text);
+}
+
+#[test]
+fn nodes_that_do_not_fit_are_named() {
+    let table = SimulationSettings { nodes: 3, rows: 300, sem: Sem::Linear {}, ..SimulationSettings::default() };
+    for skewed in [false, true] {
+        let mut simulated = simulate(&table).unwrap();
+        if skewed {
+            let column = &mut simulated.table.columns[1];
+            column.iter_mut().for_each(|x| *x = x.exp());
+            simulated.table.scale(Scaling::Columns);
+        }
+        let settings = DagSettings { sem: Sem::Linear {}, ..DagSettings::default() };
+        let name = simulated.table.names[1].clone();
+        let dag = Arc::new(Dag::new(simulated.table, settings).unwrap());
+        let device = Cpu::new(2).unwrap();
+        let (posterior, run) = learn(dag.clone(), &device, TrainSettings { steps: 50, ..TrainSettings::blockwise() });
+        let subject = Subject::of_dag(&dag, &[1.0; 3]);
+        let check = check(&posterior, &quick()).unwrap();
+        let mut found = Findings::new(&posterior, &subject, &Sources::from(&check), run).unwrap();
+        found.look_at_fit(&subject, &LookSettings::default(), device.workers());
+        survives(&found.answer);
+        let fit = found.answer.fit.unwrap();
+        let bad = fit.outcomes.iter().find(|outcome| outcome.name == name).unwrap();
+        assert_eq!(!bad.misfits.is_empty(), skewed, "{}", fit.text);
+        assert_eq!(fit.text.contains(&format!("{name} (skewed")), skewed, "{}", fit.text);
+        assert_eq!(fit.advice.is_empty(), !skewed, "{:?}", fit.advice);
+    }
 }

@@ -13,6 +13,7 @@ mod likelihood;
 mod linear;
 mod mean_field;
 mod mean_field_fit;
+mod means;
 mod nonlinear;
 mod normaliser;
 mod prior;

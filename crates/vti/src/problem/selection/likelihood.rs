@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::data::TableError;
 use crate::simd::Real;
 use crate::simd::{Kernel, Vector};
+pub(crate) use crate::stats::ln_gamma;
 
 /// What is assumed about the response.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +57,7 @@ impl Likelihood {
     }
 
     /// The part of the log likelihood that depends on the response alone.
-    pub(super) fn constant(&self, response: &[f64]) -> f64 {
+    pub(crate) fn constant(&self, response: &[f64]) -> f64 {
         let n = response.len() as f64;
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         match *self {
@@ -68,18 +69,6 @@ impl Likelihood {
             Self::Poisson {} => -response.iter().map(|y| ln_gamma(y + 1.0)).sum::<f64>(),
         }
     }
-}
-
-/// `log Γ(x)` for x > 0: Stirling's series, after moving x beyond 10.
-pub(crate) fn ln_gamma(x: f64) -> f64 {
-    let (mut x, mut shift) = (x, 0.0);
-    while x < 10.0 {
-        shift -= x.ln();
-        x += 1.0;
-    }
-    let (inverse, square) = (1.0 / x, 1.0 / (x * x));
-    let series = inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0)));
-    shift + (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series
 }
 
 /// Log likelihood of all rows, up to its constant: turns the linear predictor into the derivative with respect to it.

@@ -1,0 +1,282 @@
+//! Whether the model fits the data, from an answer's draws.
+
+use super::subject::Asked;
+use super::{Answer, Findings, Samples, Subject};
+use crate::predictive::{FitKind, LookSettings, MisfitKind, ModelFit, Null, Outcome, OutcomeFit, Predict, look};
+use crate::problem::dag::{Dag, Noise, Sem};
+use crate::problem::selection::{Likelihood, Selection};
+use crate::random::{Purpose, Stream};
+use crate::stats::{effective_draws, systematic};
+use crate::workers::Workers;
+
+/// With fewer draws that have the parents of the most probable graph, a node is looked at with those it is mostly drawn with.
+const MIN_DRAWS: usize = 50;
+
+/// With fewer effective draws of a node, weights are left out: other nodes, which have no part in it, make them uneven.
+const MIN_EFFECTIVE: f64 = 100.0;
+
+impl Findings {
+    /// Looks whether the model fits the data, and puts what is found into the answer; nothing for problems of one's own, whose
+    /// densities have no rows, and for subjects with other parameters than the answer's.
+    pub fn look_at_fit(&mut self, subject: &Subject<'_>, settings: &LookSettings, workers: &Workers) {
+        let same = subject.units().names() == self.samples.names;
+        self.answer.fit = match subject.asked {
+            Asked::Own => None,
+            _ if !same => None,
+            Asked::Select(selection) => selection_fit(&self.samples, subject, selection, settings, workers),
+            Asked::Dag(dag, _) => dag_fit(&self.answer, &self.samples, subject, dag, settings, workers),
+        }
+        .filter(is_finite);
+    }
+}
+
+/// Whether rows have probabilities at all: without them nothing can be said.
+fn is_finite(fit: &ModelFit) -> bool {
+    fit.outcomes.iter().all(|OutcomeFit { loo, gain, .. }| (loo.elpd + loo.p_loo + gain.elpd).is_finite())
+}
+
+/// Draws that count alike, by their weights, from some of all.
+fn alike(log_weights: &[f64], count: usize, stream: &mut Stream) -> Vec<usize> {
+    systematic(log_weights, count.min(log_weights.len()), stream.uniform()).unwrap_or_default()
+}
+
+/// The parameters of a draw as they were learned, each with its place among all.
+fn learned(samples: &Samples, subject: &Subject<'_>, draw: usize) -> Vec<(usize, f64)> {
+    let count = samples.names.len();
+    let active = &samples.models[samples.model[draw]].active;
+    let places: Vec<usize> = (0..count).filter(|&place| active[place]).collect();
+    let (theta, _) = subject.units().to_learned(&places, &samples.values[draw * count..][..count]);
+    places.into_iter().zip(theta).collect()
+}
+
+/// A draw of a regression.
+struct Coefficients {
+    scale: f64,
+    /// Columns with what multiplies them.
+    terms: Vec<(usize, f64)>,
+}
+
+/// Draws of a regression.
+struct Regression<'a> {
+    selection: &'a Selection,
+    draws: Vec<Coefficients>,
+}
+
+impl Predict for Regression<'_> {
+    fn draws(&self) -> usize {
+        self.draws.len()
+    }
+
+    fn scale(&self, draw: usize) -> f64 {
+        self.draws[draw].scale
+    }
+
+    fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
+        to.fill(0.0);
+        for &(column, b) in &self.draws[draw].terms {
+            let column = self.selection.design().column(column);
+            to.iter_mut().zip(rows).for_each(|(to, &row)| *to += b * column[row]);
+        }
+    }
+}
+
+fn selection_fit(
+    samples: &Samples,
+    subject: &Subject<'_>,
+    selection: &Selection,
+    settings: &LookSettings,
+    workers: &Workers,
+) -> Option<ModelFit> {
+    let likelihood = selection.settings().likelihood;
+    let before = usize::from(likelihood.has_scale());
+    let mut stream = Stream::new(settings.seed, Purpose::Fit, u64::MAX, 1);
+    let draw = |draw: usize| {
+        let theta = learned(samples, subject, draw);
+        let scale = theta.first().filter(|_| before == 1).map_or(f64::NAN, |(_, scale)| *scale);
+        Coefficients { scale, terms: theta.into_iter().skip(before).map(|(place, b)| (place - before, b)).collect() }
+    };
+    let draws: Vec<Coefficients> =
+        alike(&samples.log_weight, settings.draws, &mut stream).into_iter().map(draw).collect();
+    let design = selection.design();
+    let outcome = Outcome {
+        name: design.response_name().into(),
+        observed: design.response(),
+        likelihood,
+        predict: Box::new(Regression { selection, draws }),
+        null: Null::Intercept,
+    };
+    (outcome.predict.draws() > 0).then(|| {
+        let fit = look(&[outcome], settings, workers);
+        ModelFit { advice: selection_advice(&fit, likelihood), ..fit }
+    })
+}
+
+/// Whether one of these was found.
+fn found(fit: &ModelFit, kinds: &[MisfitKind]) -> bool {
+    fit.outcomes.iter().flat_map(|outcome| &outcome.misfits).any(|misfit| kinds.contains(&misfit.kind))
+}
+
+/// What can be done about a selection that does not fit.
+fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
+    use MisfitKind::{Bend, Calibration, Dispersion, Distribution, Outliers, Scale, Skewness, Spread, Tails};
+    let mut advice = Vec::new();
+    let mut add = |kinds: &[MisfitKind], text: &str| {
+        if found(fit, kinds) {
+            advice.push(text.to_string());
+        }
+    };
+    match likelihood {
+        Likelihood::Gaussian { .. } => {
+            add(&[Tails, Outliers], "--likelihood student-t:4, or robust, lets outliers count for less");
+            add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
+            add(&[Scale], "--likelihood gaussian, without a number, learns the scale of the errors");
+        }
+        Likelihood::Robust { .. } => {
+            add(
+                &[Scale, Tails, Outliers, Distribution],
+                "--likelihood robust:ALPHA,S1,S2 with other scales, or student-t:4, which learns its scale",
+            );
+            add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
+        }
+        Likelihood::StudentT { .. } => {
+            add(&[Tails, Outliers], "--likelihood student-t:DF with other degrees of freedom");
+            add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
+        }
+        Likelihood::Logistic {} => {}
+        Likelihood::Poisson {} => add(
+            &[Dispersion, Distribution, Outliers, Tails, Skewness],
+            "counts that vary more or less than a Poisson distribution make this answer too sure of itself, or not sure enough: \
+             further covariates, or --likelihood gaussian with logarithms of the counts",
+        ),
+    }
+    add(&[Bend, Calibration], "columns of squares, logarithms or products of covariates can follow what is not linear");
+    advice
+}
+
+/// Draws of a node that all have the same parents.
+struct Node<'a> {
+    dag: &'a Dag,
+    parents: Vec<usize>,
+    draws: Vec<Vec<f64>>,
+}
+
+impl Predict for Node<'_> {
+    fn draws(&self) -> usize {
+        self.draws.len()
+    }
+
+    fn scale(&self, draw: usize) -> f64 {
+        self.draws[draw].first().copied().unwrap_or(f64::NAN)
+    }
+
+    fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
+        self.dag.node_means(&self.parents, &self.draws[draw], rows, to);
+    }
+}
+
+/// Each node, given its parents in the most probable graph. Averages over graphs would not do: a node that is predicted from
+/// another one in some graphs, and the other way round in the rest, is rightly predicted in each, and not by their mixture.
+fn dag_fit(
+    answer: &Answer,
+    samples: &Samples,
+    subject: &Subject<'_>,
+    dag: &Dag,
+    settings: &LookSettings,
+    workers: &Workers,
+) -> Option<ModelFit> {
+    let nodes = dag.space().nodes();
+    let likelihood = match dag.settings().noise {
+        Noise::Known { sigma } => Likelihood::Gaussian { sigma: Some(sigma) },
+        Noise::Unknown {} => Likelihood::Gaussian { sigma: None },
+    };
+    let outcome = |node: usize| {
+        let (parents, chosen) = choose(answer, samples, dag, node, settings);
+        let width = dag.space().node_width();
+        let own = |place: usize| (node * width..(node + 1) * width).contains(&place);
+        let theta = |draw: usize| -> Vec<f64> {
+            learned(samples, subject, draw).into_iter().filter(|(place, _)| own(*place)).map(|(_, x)| x).collect()
+        };
+        let draws: Vec<Vec<f64>> = chosen.into_iter().map(theta).collect();
+        Outcome {
+            name: dag.table().names[node].clone(),
+            observed: &dag.table().columns[node],
+            likelihood,
+            predict: Box::new(Node { dag, parents, draws }),
+            null: Null::Zero,
+        }
+    };
+    // Hidden units cost as much as so many rows.
+    let units = match dag.settings().sem {
+        Sem::Linear {} => 0,
+        Sem::Mlp { hidden, .. } => hidden,
+    };
+    let settings = LookSettings { pairs: settings.pairs / (1 + units / 8), ..*settings };
+    let outcomes: Vec<Outcome<'_>> = (0..nodes).map(outcome).collect();
+    outcomes.iter().all(|outcome| outcome.predict.draws() > 0).then(|| {
+        let fit = look(&outcomes, &settings, workers);
+        ModelFit { advice: dag_advice(&fit, dag), ..fit }
+    })
+}
+
+/// The parents that a node is looked at with, ascending, and draws that have them.
+fn choose(
+    answer: &Answer,
+    samples: &Samples,
+    dag: &Dag,
+    node: usize,
+    settings: &LookSettings,
+) -> (Vec<usize>, Vec<usize>) {
+    let names = &dag.table().names;
+    let place = |name: &String| names.iter().position(|other| other == name);
+    let edges = answer.found.graphs().map_or(&[][..], |graphs| &graphs.graph.most_probable);
+    let mut best: Vec<usize> =
+        edges.iter().filter(|[_, to]| place(to) == Some(node)).filter_map(|[from, _]| place(from)).collect();
+    best.sort_unstable();
+    let parents_of = |active: &Vec<bool>| -> Vec<usize> {
+        let has = |&from: &usize| dag.space().edge_coordinates(from, node).is_some_and(|edge| active[edge.start]);
+        (0..names.len()).filter(has).collect()
+    };
+    let of_models: Vec<Vec<usize>> = samples.models.iter().map(|model| parents_of(&model.active)).collect();
+    let draws_with = |parents: &Vec<usize>| -> Vec<usize> {
+        let possible = |draw: &usize| samples.log_weight[*draw] > f64::NEG_INFINITY;
+        (0..samples.len()).filter(possible).filter(|&draw| of_models[samples.model[draw]] == *parents).collect()
+    };
+    let mut draws = draws_with(&best);
+    if draws.len() < MIN_DRAWS {
+        let usual = of_models.iter().map(|parents| (parents, draws_with(parents)));
+        if let Some((parents, more)) =
+            usual.max_by_key(|(_, draws)| draws.len()).filter(|(_, more)| more.len() > draws.len())
+        {
+            (best, draws) = (parents.clone(), more);
+        }
+    }
+    let mut log_weights: Vec<f64> = draws.iter().map(|&draw| samples.log_weight[draw]).collect();
+    if effective_draws(&log_weights) < MIN_EFFECTIVE {
+        log_weights.fill(0.0);
+    }
+    let mut stream = Stream::new(settings.seed, Purpose::Fit, u64::MAX, 2 + node as u64);
+    let chosen = alike(&log_weights, settings.draws, &mut stream);
+    (best, chosen.into_iter().map(|place| draws[place]).collect())
+}
+
+/// What can be done about graphs that do not fit.
+fn dag_advice(fit: &ModelFit, dag: &Dag) -> Vec<String> {
+    use MisfitKind::{Bend, Outliers, Scale, Skewness, Spread, Tails};
+    if fit.kind != FitKind::DoesNotFit {
+        return Vec::new();
+    }
+    let mut advice = vec![
+        "edges are those of this model, and others may follow from one that fits: do not read them as causes yet"
+            .to_string(),
+    ];
+    let mut add = |applies: bool, text: &str| advice.extend(applies.then(|| text.to_string()));
+    let linear = dag.settings().sem == Sem::Linear {};
+    add(
+        found(fit, &[Skewness, Spread, Tails, Outliers]),
+        "--log, if it is not there yet, takes logarithms of positive columns, or of those it names",
+    );
+    add(linear && found(fit, &[Bend, Spread]), "without --sem linear equations need not be linear");
+    add(!linear && found(fit, &[Bend]), "--hidden with more units, or --bias, lets equations bend more");
+    add(found(fit, &[Scale]), "--noise unknown learns the noise of each node");
+    advice
+}

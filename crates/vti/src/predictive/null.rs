@@ -1,0 +1,164 @@
+//! The simplest model, without covariates or parents: its leave-one-out predictions, to compare with.
+//!
+//! Its one or two numbers, the intercept and the logarithm of the scale, have flat priors and are summed over an even grid, which
+//! for smooth densities is exact to many digits. `p(y_i | y_{−i}) = p(y)/p(y_{−i})`, and both are sums over the grid.
+
+use super::outcome::{Null, Observation};
+use crate::problem::selection::Likelihood;
+use crate::stats::log_sum_exp;
+use crate::workers::Workers;
+
+/// Standard errors that the grid reaches to both sides.
+const REACH: f64 = 10.0;
+
+/// Points for each standard error: one is plenty for a normal density, which the posterior of few rows is not.
+const FINE: f64 = 2.0;
+const COARSE: f64 = 1.0;
+const FEW_ROWS: usize = 1000;
+
+/// Rows that the posterior is made of; more of them are taken at even distances, and count for all.
+const MAX_ROWS: usize = 1 << 18;
+
+/// Nats below the best point that do not matter.
+const NEGLIGIBLE: f64 = 60.0;
+
+/// `log p(y_i | y_{−i})` of some rows of a column.
+pub(super) fn elpd(
+    likelihood: Likelihood,
+    null: Null,
+    observed: &[f64],
+    rows: &[usize],
+    workers: &Workers,
+) -> Vec<f64> {
+    let step = observed.len().div_ceil(MAX_ROWS).max(1);
+    let all: Vec<Observation> = observed.iter().step_by(step).map(|&y| Observation::new(likelihood, y)).collect();
+    let each_counts = observed.len() as f64 / all.len().max(1) as f64;
+    // Each point with its log likelihood of all rows.
+    let mut points: Vec<(f64, f64, f64)> =
+        grid(likelihood, null, observed).into_iter().map(|(location, scale)| (location, scale, 0.0)).collect();
+    workers.for_each(&mut points, |_, (location, scale, sum)| {
+        let logs = all.iter().map(|observation| observation.log_density(*location, *scale));
+        *sum = each_counts * logs.sum::<f64>();
+    });
+    let best = points.iter().map(|point| point.2).fold(f64::NEG_INFINITY, f64::max);
+    points.retain(|point| point.2 > best - NEGLIGIBLE);
+    let log_total = log_sum_exp(&points.iter().map(|point| point.2).collect::<Vec<f64>>());
+    let mut found: Vec<f64> = vec![0.0; rows.len()];
+    workers.for_each(&mut found, |place, elpd| {
+        let observation = Observation::new(likelihood, observed[rows[place]]);
+        let without = |&(location, scale, sum): &(f64, f64, f64)| sum - observation.log_density(location, scale);
+        *elpd = log_total - log_sum_exp(&points.iter().map(without).collect::<Vec<f64>>());
+    });
+    found
+}
+
+/// Locations and scales, around where the numbers put them.
+fn grid(likelihood: Likelihood, null: Null, observed: &[f64]) -> Vec<(f64, f64)> {
+    let n = observed.len() as f64;
+    let (centre, spread) = centre(likelihood, null, observed);
+    let location_error = match likelihood {
+        Likelihood::Logistic {} => (n * 0.25 / (0.5 * centre).cosh().powi(2)).sqrt().recip(),
+        Likelihood::Poisson {} => (n * centre.exp()).sqrt().recip(),
+        _ => spread / n.sqrt(),
+    };
+    let density = if observed.len() < FEW_ROWS { FINE } else { COARSE };
+    let most = (REACH * density) as i32;
+    let along = |error: f64| (-most..=most).map(move |i| error * f64::from(i) / density);
+    let locations: Vec<f64> = match null {
+        Null::Intercept => along(location_error).map(|offset| centre + offset).collect(),
+        Null::Zero => vec![0.0],
+    };
+    let scales: Vec<f64> = match likelihood.has_scale() {
+        true => along((2.0 * n).sqrt().recip()).map(|offset| spread * offset.exp()).collect(),
+        false => vec![1.0],
+    };
+    locations.iter().flat_map(|&location| scales.iter().map(move |&scale| (location, scale))).collect()
+}
+
+/// Where the numbers lie, as a predictor, and how far they spread.
+fn centre(likelihood: Likelihood, null: Null, observed: &[f64]) -> (f64, f64) {
+    let n = observed.len() as f64;
+    let mean = observed.iter().sum::<f64>() / n;
+    let spread_around = |centre: f64| (observed.iter().map(|y| (y - centre).powi(2)).sum::<f64>() / n).sqrt();
+    match likelihood {
+        Likelihood::Logistic {} => {
+            let p = (mean * n + 0.5) / (n + 1.0);
+            ((p / (1.0 - p)).ln(), 1.0)
+        }
+        Likelihood::Poisson {} => (((mean * n + 0.5) / n).ln(), 1.0),
+        Likelihood::Gaussian { .. } => {
+            let centre = if null == Null::Zero { 0.0 } else { mean };
+            (centre, spread_around(centre).max(f64::MIN_POSITIVE))
+        }
+        Likelihood::Robust { .. } | Likelihood::StudentT { .. } => {
+            let centre = if null == Null::Zero { 0.0 } else { median(observed.to_vec()) };
+            let spread = 1.5 * median(observed.iter().map(|y| (y - centre).abs()).collect());
+            (centre, if spread > 0.0 { spread } else { spread_around(centre).max(f64::MIN_POSITIVE) })
+        }
+    }
+}
+
+/// Not a number where there is none.
+fn median(mut numbers: Vec<f64>) -> f64 {
+    let middle = numbers.len() / 2;
+    if numbers.is_empty() {
+        return f64::NAN;
+    }
+    *numbers.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+    use crate::stats::ln_gamma;
+
+    /// Of all rows.
+    fn elpd(likelihood: Likelihood, null: Null, observed: &[f64]) -> Vec<f64> {
+        let rows: Vec<usize> = (0..observed.len()).collect();
+        super::elpd(likelihood, null, observed, &rows, &Workers::SINGLE)
+    }
+
+    #[test]
+    fn means_of_normal_numbers_are_left_out_in_closed_form() {
+        let mut stream = Stream::new(3, Purpose::Other(0), 0, 0);
+        let y: Vec<f64> = (0..40).map(|_| 2.0 + 1.5 * stream.normal()).collect();
+        // With flat priors on the mean and log σ, y_i without itself is Student's t with n − 2 degrees of freedom.
+        let found = elpd(Likelihood::Gaussian { sigma: None }, Null::Intercept, &y);
+        let others = (y.len() - 1) as f64;
+        let df = others - 1.0;
+        for (i, found) in found.iter().enumerate() {
+            let rest: Vec<f64> = y.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, y)| *y).collect();
+            let mean = rest.iter().sum::<f64>() / others;
+            let scale = (rest.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / df * (1.0 + 1.0 / others)).sqrt();
+            let t = (y[i] - mean) / scale;
+            let truth = ln_gamma(0.5 * (df + 1.0))
+                - ln_gamma(0.5 * df)
+                - 0.5 * (df * std::f64::consts::PI).ln()
+                - scale.ln()
+                - 0.5 * (df + 1.0) * (t * t / df).ln_1p();
+            assert!((found - truth).abs() < 1e-5, "{i}: {found} {truth}");
+        }
+        // Around a known mean with a known σ nothing is learned.
+        let fixed = Likelihood::Gaussian { sigma: Some(2.0) };
+        for (found, y) in elpd(fixed, Null::Zero, &y).iter().zip(&y) {
+            assert!((found - (-0.125 * y * y - 2f64.ln() - 0.5 * std::f64::consts::TAU.ln())).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn shares_and_rates_are_left_out_in_closed_form() {
+        // With a flat prior on the logit, a 1 without itself has probability (k − 1)/(n − 1).
+        let y: Vec<f64> = (0..30).map(|i| f64::from(u8::from(i % 3 == 0))).collect();
+        let found = elpd(Likelihood::Logistic {}, Null::Intercept, &y);
+        assert!((found[0] - (9f64 / 29.0).ln()).abs() < 1e-4 && (found[1] - (19f64 / 29.0).ln()).abs() < 1e-4);
+        // With a flat prior on the log mean, a count without itself is negative binomial.
+        let y: Vec<f64> = (0..25).map(|i| f64::from(i % 4)).collect();
+        let (n, sum) = (25f64, y.iter().sum::<f64>());
+        for (found, y) in elpd(Likelihood::Poisson {}, Null::Intercept, &y).iter().zip(&y) {
+            let r = sum - y;
+            let truth = ln_gamma(sum) - ln_gamma(r) - ln_gamma(y + 1.0) + r * ((n - 1.0) / n).ln() - y * n.ln();
+            assert!((found - truth).abs() < 1e-5, "{found} {truth}");
+        }
+    }
+}

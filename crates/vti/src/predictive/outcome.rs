@@ -1,0 +1,159 @@
+//! What was observed, and its distribution under a draw.
+
+use crate::problem::selection::Likelihood;
+use crate::random::Stream;
+use crate::stats::{normal_cdf, poisson_cdf, student_t_cdf};
+
+/// What draws from a posterior say about a column of the data.
+pub trait Predict: Sync {
+    /// How many draws there are; all count alike.
+    fn draws(&self) -> usize;
+
+    /// The scale of the errors under a draw; of no meaning where the likelihood knows it, or has none.
+    fn scale(&self, draw: usize) -> f64;
+
+    /// The predictors of some rows under a draw: means, logits or logarithms of means, as the likelihood has it.
+    fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]);
+}
+
+/// The simplest model there is, to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Null {
+    /// All rows have the same predictor, an intercept.
+    Intercept,
+    /// All predictors are 0.
+    Zero,
+}
+
+/// A column of the data, what is assumed about it, and what draws say about it.
+pub struct Outcome<'a> {
+    /// What people call it.
+    pub name: String,
+    /// The numbers.
+    pub observed: &'a [f64],
+    /// Their distribution given their predictors.
+    pub likelihood: Likelihood,
+    /// What draws say.
+    pub predict: Box<dyn Predict + 'a>,
+    /// What to compare with.
+    pub null: Null,
+}
+
+/// One observation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observation {
+    likelihood: Likelihood,
+    y: f64,
+    /// The part of the log likelihood that depends on it alone.
+    constant: f64,
+}
+
+impl Observation {
+    pub(super) fn new(likelihood: Likelihood, y: f64) -> Self {
+        Self { likelihood, y, constant: likelihood.constant(&[y]) }
+    }
+
+    /// `log p(y | predictor, scale)`.
+    pub(super) fn log_density(&self, predictor: f64, scale: f64) -> f64 {
+        let r = self.y - predictor;
+        let value = match self.likelihood {
+            Likelihood::Gaussian { sigma } => {
+                let sigma = sigma.unwrap_or(scale);
+                -0.5 * (r / sigma).powi(2) - sigma.ln()
+            }
+            Likelihood::Robust { alpha, sigma1, sigma2 } => {
+                let usual = ((1.0 - alpha) / sigma1).ln() - 0.5 * (r / sigma1).powi(2);
+                let outlier = (alpha / sigma2).ln() - 0.5 * (r / sigma2).powi(2);
+                usual.max(outlier) + (-(usual - outlier).abs()).exp().ln_1p()
+            }
+            Likelihood::StudentT { df } => -0.5 * (df + 1.0) * ((r / scale).powi(2) / df).ln_1p() - scale.ln(),
+            Likelihood::Logistic {} => self.y * predictor - softplus(predictor),
+            Likelihood::Poisson {} => self.y * predictor - predictor.exp(),
+        };
+        value + self.constant
+    }
+
+    /// The probability of less than what was observed, and of just that.
+    pub(super) fn below_and_at(&self, predictor: f64, scale: f64) -> (f64, f64) {
+        let r = self.y - predictor;
+        match self.likelihood {
+            Likelihood::Gaussian { sigma } => (normal_cdf(r / sigma.unwrap_or(scale)), 0.0),
+            Likelihood::Robust { alpha, sigma1, sigma2 } => {
+                ((1.0 - alpha) * normal_cdf(r / sigma1) + alpha * normal_cdf(r / sigma2), 0.0)
+            }
+            Likelihood::StudentT { df } => (student_t_cdf(r / scale, df), 0.0),
+            Likelihood::Logistic {} => {
+                let zero = 1.0 / (1.0 + predictor.exp());
+                if self.y > 0.5 { (zero, 1.0 - zero) } else { (0.0, zero) }
+            }
+            Likelihood::Poisson {} => {
+                let mean = predictor.exp();
+                let below = poisson_cdf(self.y - 1.0, mean);
+                (below, (poisson_cdf(self.y, mean) - below).max(0.0))
+            }
+        }
+    }
+}
+
+/// `log(1 + eˣ)`.
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// The mean of the response.
+pub(super) fn mean(likelihood: Likelihood, predictor: f64) -> f64 {
+    match likelihood {
+        Likelihood::Logistic {} => 1.0 / (1.0 + (-predictor).exp()),
+        Likelihood::Poisson {} => predictor.exp(),
+        Likelihood::Gaussian { .. } | Likelihood::Robust { .. } | Likelihood::StudentT { .. } => predictor,
+    }
+}
+
+/// A count, or 0 or 1, of this mean.
+pub(super) fn replicate(likelihood: Likelihood, mean: f64, stream: &mut Stream) -> f64 {
+    match likelihood {
+        Likelihood::Poisson {} => stream.poisson(mean),
+        _ => f64::from(u8::from(stream.uniform() < mean)),
+    }
+}
+
+/// Whether the scale of the errors is fixed beforehand.
+pub(super) fn has_fixed_scale(likelihood: Likelihood) -> bool {
+    matches!(likelihood, Likelihood::Gaussian { sigma: Some(_) } | Likelihood::Robust { .. })
+}
+
+/// Whether the response is not 0 or 1, so that residuals have a shape.
+pub(super) fn has_residuals(likelihood: Likelihood) -> bool {
+    !matches!(likelihood, Likelihood::Logistic {})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn densities_and_probabilities_belong_together() {
+        let robust = Likelihood::Robust { alpha: 0.3, sigma1: 0.5, sigma2: 4.0 };
+        let continuous = [Likelihood::Gaussian { sigma: None }, robust, Likelihood::StudentT { df: 4.0 }];
+        for likelihood in continuous {
+            let below = |y: f64| Observation::new(likelihood, y).below_and_at(0.4, 1.3).0;
+            for y in [-3.0, 0.1, 2.2] {
+                // The derivative of the distribution function, by central differences of error h².
+                let (h, density) = (1e-4, Observation::new(likelihood, y).log_density(0.4, 1.3).exp());
+                assert!(((below(y + h) - below(y - h)) / (2.0 * h) - density).abs() < 1e-7, "{likelihood:?} {y}");
+            }
+        }
+        for likelihood in [Likelihood::Logistic {}, Likelihood::Poisson {}] {
+            let mut sum = 0.0;
+            for y in 0..if likelihood == (Likelihood::Logistic {}) { 2 } else { 40 } {
+                let observation = Observation::new(likelihood, f64::from(y));
+                let (below, at) = observation.below_and_at(0.7, f64::NAN);
+                assert!(
+                    (below - sum).abs() < 1e-12 && (observation.log_density(0.7, f64::NAN).exp() - at).abs() < 1e-12
+                );
+                sum += at;
+            }
+            assert!((sum - 1.0).abs() < 1e-12, "{likelihood:?}");
+        }
+    }
+}
