@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod checks;
 mod dag;
 mod dag_inputs;
 mod durability;

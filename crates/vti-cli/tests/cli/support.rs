@@ -89,11 +89,13 @@ pub(crate) fn fixture(name: &str) -> String {
 }
 
 /// Options that make a run small, and train.
-pub(crate) const SMALL: [&str; 14] = [
+pub(crate) const SMALL: [&str; 16] = [
     "--method",
     "vti",
     "--set",
     "check.opinion.smc={ particles = 32, sweeps = 1, kept = 1 }",
+    "--set",
+    "check.lesson.steps=10",
     "--steps",
     "20",
     "--threads",
@@ -129,7 +131,7 @@ pub(crate) fn steady(mut summary: serde_json::Value) -> serde_json::Value {
     summary
 }
 
-fn number(value: &serde_json::Value) -> f64 {
+pub(crate) fn number(value: &serde_json::Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 

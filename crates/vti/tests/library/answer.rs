@@ -6,7 +6,7 @@ use vti::answer::{Answer, AnswerError, Findings, Found, Method, Run, Sources, Su
 use vti::check::{CheckSettings, RefineSettings, check, refine};
 use vti::device::{Cpu, Device};
 use vti::family::FamilySettings;
-use vti::posterior::{ExactPosterior, Posterior};
+use vti::posterior::{ConjugatePosterior, Posterior};
 use vti::predictive::{FitKind, LookSettings};
 use vti::problem::dag::simulate::{SimulationSettings, simulate};
 use vti::problem::dag::{Dag, DagSettings, Noise, Scaling, Sem};
@@ -164,12 +164,12 @@ fn rows_left_out_of_an_average_over_models_are_those_of_refits() {
     let selection = |table: &RegressionData| Selection::new(table, Standardise::Raw, &settings).unwrap();
     let log_evidence = |table: &RegressionData| {
         let selection = selection(table);
-        ExactPosterior::new(&selection, &workers, 1).unwrap().enumeration().log_evidence
+        ConjugatePosterior::enumerate(&selection, &workers, 1).unwrap().enumeration().unwrap().log_evidence
     };
     let all = log_evidence(&table);
     let truth: f64 = (0..40).map(|row| all - log_evidence(&without(&table, row))).sum();
     let selection = selection(&table);
-    let posterior = ExactPosterior::new(&selection, &workers, 1).unwrap();
+    let posterior = ConjugatePosterior::enumerate(&selection, &workers, 1).unwrap();
     let subject = Subject::of_selection(&selection);
     let mut found = Findings::exact(&posterior, &subject, 4000, &workers, Run::default()).unwrap();
     found.look_at_fit(&subject, &LookSettings::default(), &workers);
