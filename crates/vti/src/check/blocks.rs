@@ -174,7 +174,13 @@ pub(super) fn correct<D: Device>(
     let draw = Draw { seed: posterior.seed(), purpose: Purpose::Check, step: u64::MAX - 1 };
     let words = evidences.scores.draw(combined, posterior.workers(), draw, (draws.len(), draws.width));
     let models = with_drawn(posterior, models, &words);
-    let ways = Ways { blocks, models: combined, q: (scores, &q), corrected: (&evidences.scores, corrected) };
+    let ways = Ways {
+        blocks,
+        models: combined,
+        q: (scores, &q),
+        corrected: (&evidences.scores, corrected),
+        log_total_error: spread.log_total,
+    };
     let correction = Correction::known(ways.correct(&models, &corrections));
     let worst = worst(&corrections);
     let (khat, threshold) = worst.map_or((None, stats::threshold(draws.len())), |worst| (worst.khat, worst.threshold));
@@ -291,6 +297,15 @@ struct Ways<'a> {
     models: &'a dyn BlockModels,
     q: (&'a BlockScores, &'a BlockProbabilities),
     corrected: (&'a BlockScores, &'a BlockProbabilities),
+    /// The error of the logarithm of the corrected sum over all models.
+    log_total_error: f64,
+}
+
+/// The error of a share e/(e + r), where log e is off by `own` and the logarithm of the sum by `total`: with ρ the error of log r,
+/// `total² = (share·own)² + ((1 − share)·ρ)²`, and the share is off by `share·(1 − share)·√(own² + ρ²)`.
+fn share_error(share: f64, own: f64, total: f64) -> f64 {
+    let of_others = (total * total - (share * own).powi(2)).max(0.0).sqrt();
+    share * f64::hypot((1.0 - share).max(0.0) * own, of_others)
 }
 
 impl Ways<'_> {
@@ -310,8 +325,7 @@ impl Ways<'_> {
                 keys.iter().enumerate().map(|(block, &key)| known.get(&(block, key)).copied()).collect();
             let value = of(self.corrected);
             let evidence = own.as_ref().map(|own| Evidence::product(own.iter().map(|block| block.evidence)));
-            // The evidence of the model against that of all others.
-            let se = value * (1.0 - value).max(0.0) * evidence.map_or(1.0, |evidence| evidence.se);
+            let se = share_error(value, evidence.map_or(1.0, |evidence| evidence.se), self.log_total_error);
             // The k̂ of weights says nothing about evidences that were found without them.
             let khat = |block: &&BlockCorrection| block.khat.filter(|_| !block.is_annealed());
             let khats = own.map(|own| own.iter().map(khat).collect::<Option<Vec<f64>>>());

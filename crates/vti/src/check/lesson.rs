@@ -40,7 +40,7 @@ pub fn check_and_learn<D: Device>(
 ) -> Result<(Posterior<D>, Check, usize), CheckError> {
     let mut check = look(&posterior, settings, earlier, 0, watch)?;
     let mut lessons = 0;
-    let all = settings.lesson.steps;
+    let all = settings.lesson.steps_of(posterior.family());
     while let Some(lesson) = lesson(&check).filter(|_| lessons < settings.lesson.rounds) {
         if !watch(Stage::Learning { done: 0, all }) {
             break;

@@ -1,5 +1,7 @@
 //! A verdict in words.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::blocks::MIN_BLOCK_DRAWS;
@@ -208,14 +210,17 @@ impl Verdict {
         }
         let more = weighed.log_evidence.value - opinion.log_evidence.value;
         let errors = f64::hypot(weighed.log_evidence.se, opinion.log_evidence.se);
-        let has_missed = is_even && more > NEGLIGIBLE_LOG + 4.0 * errors;
+        let more_of_one = found_more(weighed, opinion);
+        let has_missed = is_even && more > NEGLIGIBLE_LOG + 4.0 * errors || more_of_one.is_some();
         if !opinion.is_reliable() || has_missed {
             let first = match warnings.first() {
                 _ if !opinion.is_covered() => format!("{says} find something that q lacks, but"),
                 Some(warning) if is_even => format!("{warning}, and {says}"),
                 _ => format!("{shown}, and {says}"),
             };
-            let why = if has_missed {
+            let why = if let Some((label, more)) = more_of_one {
+                format!("find less of {label} than weights of q do, by {more:.2} in the logarithm of its evidence")
+            } else if has_missed {
                 format!("find an evidence that is smaller by {more:.2} (in logarithms) than weights of q do")
             } else if opinion.is_precise() {
                 "were not found again by a larger population".into()
@@ -321,6 +326,24 @@ impl Verdict {
             Self { kind: VerdictKind::Corrected, text }
         }
     }
+}
+
+/// The model of which weights of q find more than particles do, beyond doubt and so that it matters, and how much, as a logarithm.
+/// Weights are right on average and, where they are uneven, mostly too small: what they find is there, and particles have lost it.
+fn found_more(weighed: &Weighed<'_>, opinion: &Opinion) -> Option<(String, f64)> {
+    let found: HashMap<&Model, Estimate> =
+        opinion.correction.models.iter().map(|model| (&model.model, model.corrected)).collect();
+    let more = weighed.correction.models.iter().filter_map(|model| {
+        let (own, by_particles) = (model.evidence?, found.get(&model.model)?);
+        let log_joint = |log_evidence: &Estimate, share: f64| log_evidence.value + share.ln();
+        let more = log_joint(&weighed.log_evidence, model.corrected.value)
+            - log_joint(&opinion.log_evidence, by_particles.value);
+        let error =
+            [own.se, opinion.log_evidence.se, by_particles.se / by_particles.value].into_iter().fold(0.0, f64::hypot);
+        let moves = by_particles.value * (1.0 - by_particles.value) * more.exp_m1();
+        (more > NEGLIGIBLE_LOG + 4.0 * error && moves > NEGLIGIBLE_DISTANCE).then(|| (model.label.clone(), more))
+    });
+    more.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// k̂ against its threshold, in words.

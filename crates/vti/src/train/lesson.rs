@@ -32,6 +32,9 @@ pub struct LessonSettings {
     pub share: f64,
 }
 
+/// Blocks need so much fewer steps ([`TrainSettings::blockwise`]).
+const STEPS_OF_BLOCKS: u64 = 5;
+
 impl Default for LessonSettings {
     fn default() -> Self {
         Self {
@@ -44,6 +47,11 @@ impl Default for LessonSettings {
 }
 
 impl LessonSettings {
+    /// Steps of φ of a family: fewer where blocks have flows of their own.
+    pub(crate) fn steps_of<D: Device>(&self, family: &Family<D>) -> u64 {
+        if family.is_blockwise() { self.steps.div_ceil(STEPS_OF_BLOCKS) } else { self.steps }
+    }
+
     /// Refuses settings that make no sense.
     pub fn check(&self) -> Result<(), SettingError> {
         SettingError::check("lesson.steps", self.steps as f64, self.steps > 0, "at least 1")?;
@@ -94,9 +102,6 @@ impl<'a> Lesson<'a> {
     }
 }
 
-/// Blocks need so much fewer steps ([`TrainSettings::blockwise`]).
-const STEPS_OF_BLOCKS: u64 = 5;
-
 /// What is added to the seed of a run, whose batches are not drawn again.
 const LESSON_SEED: u64 = 0x1e55_0000;
 
@@ -108,11 +113,15 @@ pub fn learn<D: Device>(
     observer: &mut impl Observer,
 ) -> Result<Posterior<D>, TrainError> {
     settings.check()?;
+    let taught = lesson.draws();
+    if taught.is_none() && matches!(lesson, Lesson::Draws { .. }) {
+        return Ok(posterior);
+    }
     let (mut family, seed, warnings) = posterior.into_parts();
     let is_fitted = lesson.teach_models(&mut family, seed)?;
     // Warnings are of models that may have been given up: all that were found are there again.
     let warnings = if is_fitted { Vec::new() } else { warnings };
-    let steps = if family.is_blockwise() { settings.steps.div_ceil(STEPS_OF_BLOCKS) } else { settings.steps };
+    let steps = settings.steps_of(&family);
     let training = TrainSettings {
         // Draws of its own.
         seed: seed.wrapping_add(LESSON_SEED),
@@ -125,7 +134,7 @@ pub fn learn<D: Device>(
     };
     let mut trainer = Trainer::with_family(family, &training)?;
     let rows = (settings.share * training.batch as f64).ceil() as usize;
-    let mut replay = match lesson.draws() {
+    let mut replay = match taught {
         Some((draws, weighted)) => Some(Replay::new(&trainer.family, rows, draws, weighted)?),
         None => None,
     };

@@ -124,7 +124,6 @@ impl<D: Device> Trainer<D> {
 
     /// A run that starts from what a family has become.
     pub(super) fn with_family(family: Family<D>, settings: &TrainSettings) -> Result<Self, TrainError> {
-        settings.check()?;
         let passes = match settings.flow_gradient {
             FlowGradient::Reparameterised => Passes::Training,
             FlowGradient::PathDerivative | FlowGradient::Adaptive => Passes::TrainingWithScores,
