@@ -54,10 +54,8 @@ pub(crate) struct RefineArgs {
 pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
     let (dir, mut config) = RunDir::open(&args.dir)?;
     config.check.draws = args.draws.map_or(config.check.draws, |draws| draws as usize);
-    if !dir.posterior().exists() {
-        // An interrupted run goes on from its checkpoint, whatever is learned here.
-        config.check.lesson.rounds = 0;
-    }
+    // Who checks q does not want another one.
+    config.check.lesson.rounds = 0;
     config.check.opinion.depth = args.depth.map_or(config.check.opinion.depth, Depth::from);
     start(config, Again { dir: &dir, chains: Chains::Settings, json: args.json })
 }

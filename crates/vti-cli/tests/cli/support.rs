@@ -95,7 +95,7 @@ pub(crate) const SMALL: [&str; 16] = [
     "--set",
     "check.opinion.smc={ particles = 32, sweeps = 1, kept = 1 }",
     "--set",
-    "check.lesson.steps=10",
+    "check.lesson.rounds=0",
     "--steps",
     "20",
     "--threads",

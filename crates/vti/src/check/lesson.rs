@@ -86,6 +86,8 @@ fn failed(error: &dyn std::error::Error) -> CheckError {
 fn lesson(check: &Check) -> Option<Lesson<'_>> {
     let far = verdict::NEGLIGIBLE_DISTANCE;
     match (&check.opinion, &check.blocks) {
+        // Particles that have lost something teach nothing.
+        (Some(_), _) if check.verdict.kind == VerdictKind::DoNotTrust && !check.prefers_opinion => None,
         (Some(opinion), _) => {
             let needs = check.prefers_opinion || !opinion.is_covered() || opinion.distance() > far;
             needs.then(|| opinion.lesson())

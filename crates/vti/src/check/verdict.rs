@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::blocks::MIN_BLOCK_DRAWS;
 use super::correction::{Correction, ModelCorrection};
 use super::opinion::Opinion;
+use crate::space::Model;
 use crate::stats::{self, Estimate};
 
 /// What to do with the answer.

@@ -102,6 +102,9 @@ impl<'a> Lesson<'a> {
     }
 }
 
+/// What the forward divergence counts at last, beside the other; at first it counts as much.
+const LAST_FORWARD: f64 = 0.3;
+
 /// What is added to the seed of a run, whose batches are not drawn again.
 const LESSON_SEED: u64 = 0x1e55_0000;
 
@@ -144,9 +147,9 @@ pub fn learn<D: Device>(
         trainer.find_flow_gradient()?;
         if let Some(replay) = &mut replay {
             replay.gradient(&trainer.family, Draw { seed, purpose: Purpose::Lesson, step: trainer.steps() })?;
-            // The forward divergence fades: it brings q to what it lacks, after which the other one, whose gradients are better, may
-            // work.
-            let forward = 1.0 - trainer.steps() as f64 / steps as f64;
+            // It fades, because gradients of the other divergence are better, but never goes: without it a q that has learned
+            // several modes would settle on one again.
+            let forward = 1.0 - (1.0 - LAST_FORWARD) * trainer.steps() as f64 / steps as f64;
             trainer.family.device.combine(forward, &replay.gradient, 1.0, &mut trainer.gradient)?;
         }
         trainer.follow_gradient(rate)?;
