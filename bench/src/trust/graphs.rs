@@ -56,7 +56,6 @@ pub(super) fn plans() -> Vec<Plan> {
         mlp(3, 30, 3, UNKNOWN),
         mlp(3, 60, 10, UNKNOWN),
         mlp(4, 20, 3, KNOWN),
-        mlp(2, 60, 64, UNKNOWN),
         mlp(3, 30, 64, KNOWN),
     ]
 }
