@@ -92,7 +92,7 @@ fn a_flow_learns_a_mode_that_it_has_lost() {
 
 #[test]
 fn what_particles_find_is_learned_and_trusted_and_a_second_thread_changes_nothing() {
-    let problem = Arc::new(Gaussians::new(Subsets::new(6).unwrap(), 0.3, 2.0, 3));
+    let problem = Arc::new(Gaussians::new(Subsets::new(4).unwrap(), 0.3, 2.0, 3));
     let truth = problem.probabilities();
     let answer = |threads: usize| {
         let device = Cpu::<f32>::new(threads).unwrap();
@@ -101,7 +101,7 @@ fn what_particles_find_is_learned_and_trusted_and_a_second_thread_changes_nothin
         let posterior = train(&problem, &device, &family, 2, 256);
         let settings = CheckSettings {
             draws: 2000,
-            lesson: LessonSettings { steps: 300, ..LessonSettings::default() },
+            lesson: LessonSettings { steps: 200, ..LessonSettings::default() },
             ..CheckSettings::default()
         };
         let mut steps = 0;
@@ -112,7 +112,7 @@ fn what_particles_find_is_learned_and_trusted_and_a_second_thread_changes_nothin
             true
         };
         let (posterior, check, lessons) = check_and_learn(posterior, &settings, None, watch).unwrap();
-        assert_eq!((lessons, steps), (1, 300));
+        assert_eq!((lessons, steps), (1, 200));
         (by_number(&posterior, &*problem), check)
     };
     let (q, check) = answer(2);
