@@ -134,11 +134,20 @@ impl Weighted {
         (sum > 0.0 && sum.is_finite()).then_some(Self { sums })
     }
 
+    /// The sum of all weights.
+    pub fn total(&self) -> f64 {
+        self.sums[self.sums.len() - 1]
+    }
+
+    /// The weight of a place.
+    pub fn weight(&self, place: usize) -> f64 {
+        self.sums[place] - if place == 0 { 0.0 } else { self.sums[place - 1] }
+    }
+
     /// A place.
     pub fn draw(&self, stream: &mut Stream) -> usize {
-        let last = self.sums.len() - 1;
-        let goal = stream.uniform() * self.sums[last];
-        self.sums.partition_point(|&sum| sum <= goal).min(last)
+        let goal = stream.uniform() * self.total();
+        self.sums.partition_point(|&sum| sum <= goal).min(self.sums.len() - 1)
     }
 }
 

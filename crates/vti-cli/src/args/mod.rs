@@ -48,9 +48,9 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) resume: bool,
     /// How the answer is found. exact: by sums over all models, without training, so that options about training have no
-    /// effect; for a Gaussian response with up to 20 optional terms, and for linear graphs of up to 15 nodes. search: by chains over models with exact evidences,
-    /// without training, for a Gaussian response with any number of them. vti: learned. auto: the first of these that is
-    /// possible [default: auto; of the demo: vti]
+    /// effect; for a Gaussian response with up to 20 optional terms, and for linear graphs of up to 15 nodes. search: by chains
+    /// over models with exact evidences, without training, for a Gaussian response with any number of them. vti: learned.
+    /// auto: the first of these that is possible [default: auto; of the demo: vti]
     #[arg(long, value_enum)]
     pub(crate) method: Option<Method>,
     /// How far the check looks beyond what was learned. full: until particles that know nothing of it agree with each other.

@@ -203,7 +203,7 @@ pub(super) fn correct<D: Device>(
         .map(|wide| Beyond { held: wide.share(scores, corrected), is_settled: wide.is_settled });
     let basis = Basis { moved, method: check.method(is_exact), left_out, apart: check.distance(), beyond };
     let verdict = Verdict::of_blocks(khat, threshold, &basis, &correction);
-    Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict, is_seconded }))
+    Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
 }
 
 /// Models that draws from q met, and those that only draws from the corrected distribution did.
@@ -303,7 +303,7 @@ struct Ways<'a> {
 
 /// The error of a share e/(e + r), where log e is off by `own` and the logarithm of the sum by `total`: with ρ the error of log r,
 /// `total² = (share·own)² + ((1 − share)·ρ)²`, and the share is off by `share·(1 − share)·√(own² + ρ²)`.
-fn share_error(share: f64, own: f64, total: f64) -> f64 {
+fn relative_share_error(share: f64, own: f64, total: f64) -> f64 {
     let of_others = (total * total - (share * own).powi(2)).max(0.0).sqrt();
     share * f64::hypot((1.0 - share).max(0.0) * own, of_others)
 }
@@ -325,7 +325,7 @@ impl Ways<'_> {
                 keys.iter().enumerate().map(|(block, &key)| known.get(&(block, key)).copied()).collect();
             let value = of(self.corrected);
             let evidence = own.as_ref().map(|own| Evidence::product(own.iter().map(|block| block.evidence)));
-            let se = share_error(value, evidence.map_or(1.0, |evidence| evidence.se), self.log_total_error);
+            let se = relative_share_error(value, evidence.map_or(1.0, |evidence| evidence.se), self.log_total_error);
             // The k̂ of weights says nothing about evidences that were found without them.
             let khat = |block: &&BlockCorrection| block.khat.filter(|_| !block.is_annealed());
             let khats = own.map(|own| own.iter().map(khat).collect::<Option<Vec<f64>>>());

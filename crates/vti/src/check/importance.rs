@@ -224,9 +224,9 @@ pub(super) fn check_after<D: Device>(
     let (q_parts, parts) = (parts(posterior, &draws, &q_weights), apart(posterior, &draws, &q_weights, &log_weights));
     let weighed = Weighed { khat, threshold, log_evidence, correction: &correction, parts };
     let (verdict, is_even) = (Verdict::of_weights(&weighed), weighed.is_even());
-    let found = Found { khat, threshold, log_evidence, correction, verdict, check: None, is_seconded: false };
+    let found = Found { khat, threshold, log_evidence, correction, verdict, check: None };
     let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, runs, watch)?;
-    let is_seconded = blocks.as_ref().is_some_and(|found| found.is_seconded);
+    let is_seconded = blocks.as_ref().and_then(|found| found.check.as_ref()).is_some_and(|check| check.is_seconded);
     let opinion = if is_seconded {
         None
     } else {
@@ -303,8 +303,6 @@ pub(super) struct Found {
     pub(super) correction: Correction,
     pub(super) verdict: Verdict,
     pub(super) check: Option<BlockCheck>,
-    /// Whether it was found without q.
-    pub(super) is_seconded: bool,
 }
 
 /// The probability of each stratum under q, shared by its draws.

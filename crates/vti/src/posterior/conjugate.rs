@@ -4,7 +4,7 @@
 use super::{Draws, Point, active_parameters};
 use crate::problem::Problem;
 use crate::problem::selection::{Average, Conjugate, Enumeration, ExactError, Selection, WeighedModels, averages};
-use crate::random::{Purpose, Stream};
+use crate::random::{Purpose, Stream, Weighted};
 use crate::space::{Model, ModelSpace};
 use crate::workers::Workers;
 
@@ -15,8 +15,8 @@ use crate::workers::Workers;
 pub struct ConjugatePosterior<'a> {
     selection: &'a Selection,
     models: Models,
-    /// Sums of the models' shares up to each.
-    sums: Vec<f64>,
+    /// Places of models by their shares; none without any.
+    places: Option<Weighted>,
     /// `log p(y)`, over all models.
     log_evidence: f64,
     seed: u64,
@@ -59,12 +59,8 @@ impl<'a> ConjugatePosterior<'a> {
     }
 
     fn new(selection: &'a Selection, models: Models, log_evidence: f64, seed: u64) -> Self {
-        let add = |sum: &mut f64, share: &f64| {
-            *sum += share;
-            Some(*sum)
-        };
-        let sums = models.shares().iter().scan(0.0, add).collect();
-        Self { selection, models, sums, log_evidence, seed }
+        let places = Weighted::new(models.shares().iter().copied());
+        Self { selection, models, places, log_evidence, seed }
     }
 
     /// What is asked.
@@ -142,9 +138,8 @@ impl<'a> ConjugatePosterior<'a> {
     /// The stream of a draw, and its model by its place.
     fn draw_model(&self, batch: u32, row: usize) -> (Stream, usize) {
         let mut stream = Stream::new(self.seed, Purpose::Evaluation, u64::from(batch), row as u64);
-        let last = self.sums.len() - 1;
-        let place = stream.uniform() * self.sums[last];
-        (stream, self.sums.partition_point(|&sum| sum <= place).min(last))
+        let place = self.places.as_ref().map_or(0, |places| places.draw(&mut stream));
+        (stream, place)
     }
 
     /// `log p(m | y)` of any model, by its evidence, with its parameters in closed form.

@@ -1,6 +1,6 @@
 //! Moves of chains: the space's own neighbours, and changes at positions that turned out to be undecided.
 
-use crate::random::Stream;
+use crate::random::{Stream, Weighted};
 use crate::space::{ModelSpace, change};
 
 /// How proposals are made. Which kind of move is tried does not depend on where the chain is, so each kind keeps the target by
@@ -9,8 +9,8 @@ pub(super) struct Moves {
     /// How often each symbol stood at each position, position by position.
     counts: Vec<f64>,
     counted: f64,
-    /// Cumulative weights of positions; empty before anything was learned.
-    cumulative: Vec<f64>,
+    /// Positions by their weights; none before anything was learned.
+    positions: Option<Weighted>,
     /// Whether every symbol is a bit.
     bits: bool,
 }
@@ -23,7 +23,7 @@ const FLOOR: f64 = 0.1;
 impl Moves {
     pub(super) fn new(arities: &[u16]) -> Self {
         let counts = vec![0.0; arities.iter().map(|&arity| usize::from(arity)).sum()];
-        Self { counts, counted: 0.0, cumulative: Vec::new(), bits: arities.iter().all(|&arity| arity == 2) }
+        Self { counts, counted: 0.0, positions: None, bits: arities.iter().all(|&arity| arity == 2) }
     }
 
     /// Counts the symbols of a state.
@@ -50,11 +50,7 @@ impl Moves {
         let weights: Vec<f64> = weights.collect();
         let mean = weights.iter().sum::<f64>() / weights.len().max(1) as f64;
         if mean > 0.0 {
-            let add = |total: &mut f64, weight: &f64| {
-                *total += weight + FLOOR * mean;
-                Some(*total)
-            };
-            self.cumulative = weights.iter().scan(0.0, add).collect();
+            self.positions = Weighted::new(weights.iter().map(|weight| weight + FLOOR * mean));
         }
         self.counts.fill(0.0);
         self.counted = 0.0;
@@ -63,86 +59,73 @@ impl Moves {
     /// Replaces a word by a neighbour; the log of how probable the way back is, divided by how probable this move was.
     pub(super) fn propose(&self, space: &dyn ModelSpace, word: &mut [u16], stream: &mut Stream) -> f64 {
         let kind = stream.uniform();
-        if self.cumulative.is_empty() || kind >= ADAPTED {
+        let Some(positions) = self.positions.as_ref().filter(|_| kind < ADAPTED) else {
             return space.propose(word, stream);
-        }
+        };
         if self.bits {
-            return self.move_bits(word, kind / ADAPTED, stream);
+            return move_bits(positions, word, kind / ADAPTED, stream);
         }
-        let (arities, first) = (space.arities(), self.position(stream));
+        let (arities, first) = (space.arities(), positions.draw(stream));
         if kind < 0.5 * ADAPTED {
             change(arities[first], &mut word[first], stream);
         } else {
-            let second = self.position(stream);
+            let second = positions.draw(stream);
             if arities[first] == arities[second] {
                 word.swap(first, second);
             }
         }
         0.0
     }
+}
 
-    /// Sets a bit, clears one, or one for another: those to set are chosen by weight, those to clear all alike.
-    fn move_bits(&self, word: &mut [u16], kind: f64, stream: &mut Stream) -> f64 {
-        /// With less weight than this among bits that are not set, as a share, no such move is tried from there nor back to there.
-        const LEAST: f64 = 0.02;
-        let set: Vec<usize> = (0..word.len()).filter(|&place| word[place] != 0).collect();
-        let (count, total) = (set.len() as f64, self.total());
-        let unset = total - set.iter().map(|&place| self.weight(place)).sum::<f64>();
-        let enough = |unset: f64| unset > LEAST * total;
-        let any = |stream: &mut Stream| set[stream.below(set.len() as u64) as usize];
-        if kind < 0.25 {
-            if !enough(unset) {
-                return 0.0;
-            }
-            let into = self.unset(word, stream);
-            word[into] = 1;
-            unset.ln() - self.weight(into).ln() - (count + 1.0).ln()
-        } else if kind < 0.5 {
-            if set.is_empty() {
-                return 0.0;
-            }
-            let out = any(stream);
-            let unset = unset + self.weight(out);
-            if !enough(unset) {
-                return 0.0;
-            }
-            word[out] = 0;
-            self.weight(out).ln() - unset.ln() + count.ln()
-        } else {
-            if set.is_empty() || !enough(unset) {
-                return 0.0;
-            }
-            let (out, into) = (any(stream), self.unset(word, stream));
-            let back = unset - self.weight(into) + self.weight(out);
-            if !enough(back) {
-                return 0.0;
-            }
-            word.swap(out, into);
-            (self.weight(out) / back).ln() - (self.weight(into) / unset).ln()
+/// Sets a bit, clears one, or one for another: those to set are chosen by weight, those to clear all alike.
+fn move_bits(positions: &Weighted, word: &mut [u16], kind: f64, stream: &mut Stream) -> f64 {
+    /// With less weight than this among bits that are not set, as a share, no such move is tried from there nor back to there.
+    const LEAST: f64 = 0.02;
+    let set: Vec<usize> = (0..word.len()).filter(|&place| word[place] != 0).collect();
+    let (count, total) = (set.len() as f64, positions.total());
+    let unset = total - set.iter().map(|&place| positions.weight(place)).sum::<f64>();
+    let enough = |unset: f64| unset > LEAST * total;
+    let any = |stream: &mut Stream| set[stream.below(set.len() as u64) as usize];
+    if kind < 0.25 {
+        if !enough(unset) {
+            return 0.0;
         }
-    }
-
-    /// A bit that is not set, by weight; there is some weight among them.
-    fn unset(&self, word: &[u16], stream: &mut Stream) -> usize {
-        loop {
-            let place = self.position(stream);
-            if word[place] == 0 {
-                return place;
-            }
+        let into = unset_bit(positions, word, stream);
+        word[into] = 1;
+        unset.ln() - positions.weight(into).ln() - (count + 1.0).ln()
+    } else if kind < 0.5 {
+        if set.is_empty() {
+            return 0.0;
         }
+        let out = any(stream);
+        let unset = unset + positions.weight(out);
+        if !enough(unset) {
+            return 0.0;
+        }
+        word[out] = 0;
+        positions.weight(out).ln() - unset.ln() + count.ln()
+    } else {
+        if set.is_empty() || !enough(unset) {
+            return 0.0;
+        }
+        let (out, into) = (any(stream), unset_bit(positions, word, stream));
+        let back = unset - positions.weight(into) + positions.weight(out);
+        if !enough(back) {
+            return 0.0;
+        }
+        word.swap(out, into);
+        (positions.weight(out) / back).ln() - (positions.weight(into) / unset).ln()
     }
+}
 
-    fn total(&self) -> f64 {
-        self.cumulative.last().copied().unwrap_or(0.0)
-    }
-
-    fn weight(&self, place: usize) -> f64 {
-        self.cumulative[place] - if place == 0 { 0.0 } else { self.cumulative[place - 1] }
-    }
-
-    fn position(&self, stream: &mut Stream) -> usize {
-        let at = stream.uniform() * self.total();
-        self.cumulative.partition_point(|&sum| sum <= at).min(self.cumulative.len() - 1)
+/// A bit that is not set, by weight; there is some weight among them.
+fn unset_bit(positions: &Weighted, word: &[u16], stream: &mut Stream) -> usize {
+    loop {
+        let place = positions.draw(stream);
+        if word[place] == 0 {
+            return place;
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Learning from draws of the posterior that did not come from q: what a second opinion found, q learns.
 //!
 //! Training minimises a divergence under q, which never sees a model or a mode that q has lost. Draws of the posterior have it: the
-//! forward divergence `−E_p[log q(m, θ)]` brings q there (its gradient is in [`objective`](crate::objective)), q(m) first and then
+//! forward Kullback–Leibler divergence `−E_p[log q(m, θ)]` (forward KL, up to a constant) brings q there (its gradient is in [`objective`](crate::objective)), q(m) first and then
 //! φ, which follows both divergences at once (compare the wake phase of Bornschein and Bengio 2015, and Naesseth, Lindsten and
 //! Blei 2020).
 
