@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use adamw::AdamW;
 pub use adamw::AdamWSettings;
 pub(crate) use lbfgs::{Limits, maximise_with_metric};
-pub(crate) use mode::{Mode, curvature, maximise};
+pub(crate) use mode::{Asks, Climb, Curvature, Mode, curvature, maximise};
 pub use schedule::Schedule;
 pub use setting::{OptimiserError, SettingError};
 

@@ -12,50 +12,143 @@ const SUFFICIENT: f64 = 1e-4;
 /// Half the promised rise below which there is nothing left to gain.
 const FLAT: f64 = 1e-12;
 
-/// Climbs `f`, which returns its value and writes its gradient, by BFGS with a backtracking search (Nocedal and Wright,
-/// Numerical Optimization, 2006, chapter 6), in at most `steps` steps. Nothing where `f` is not finite at the start.
-pub(crate) fn maximise(start: &[f64], steps: usize, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> Option<Mode> {
-    let size = start.len();
-    let (mut point, mut gradient) = (start.to_vec(), vec![0.0; size]);
-    let mut value = f(&point, &mut gradient);
-    if !(value.is_finite() && gradient.iter().all(|g| g.is_finite())) {
-        return None;
+/// A computation that asks for values and gradients of a function point by point, so that several can be served by one call of
+/// whoever knows the function.
+pub(crate) trait Asks {
+    /// The point at which it wants the function; nothing when it has finished.
+    fn asked(&self) -> Option<&[f64]>;
+    /// Goes on with what was asked for.
+    fn tell(&mut self, value: f64, gradient: &[f64]);
+}
+
+/// Serves a computation until it has finished.
+fn serve<A: Asks>(mut asks: A, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> A {
+    let mut gradient = Vec::new();
+    while let Some(point) = asks.asked() {
+        gradient.resize(point.len(), 0.0);
+        let value = f(point, &mut gradient);
+        asks.tell(value, &gradient);
     }
-    // The inverse of the negative Hessian, as far as it is known.
-    let mut inverse = vec![0.0; size * size];
-    let (mut next, mut next_gradient) = (point.clone(), gradient.clone());
-    for step in 0..steps {
-        if step == 0 {
-            // The first step is at most one unit long.
-            let unit = 1.0 / norm(&gradient).max(1.0);
-            (0..size).for_each(|i| inverse[i * size + i] = unit);
+    asks
+}
+
+/// Climbs `f`, which returns its value and writes its gradient ([`Climb`]).
+pub(crate) fn maximise(start: &[f64], steps: usize, f: impl FnMut(&[f64], &mut [f64]) -> f64) -> Option<Mode> {
+    serve(Climb::new(start, steps), f).mode()
+}
+
+/// A climb by BFGS with a backtracking search (Nocedal and Wright, Numerical Optimization, 2006, chapter 6), in at most so many steps.
+pub(crate) struct Climb {
+    /// Steps that are left.
+    steps: usize,
+    mode: Mode,
+    gradient: Vec<f64>,
+    /// The inverse of the negative Hessian, as far as it is known.
+    inverse: Vec<f64>,
+    direction: Vec<f64>,
+    /// What a step along the direction promises, and the share of it that is tried.
+    rise: f64,
+    length: f64,
+    /// Where the function is wanted.
+    next: Vec<f64>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// Nothing is known yet.
+    Start,
+    /// No step was taken yet.
+    FirstStep,
+    Climbing,
+    Finished,
+    /// The function is not finite at the start.
+    Failed,
+}
+
+impl Climb {
+    pub(crate) fn new(start: &[f64], steps: usize) -> Self {
+        let size = start.len();
+        Self {
+            steps,
+            mode: Mode { point: start.to_vec(), value: f64::NAN },
+            gradient: vec![0.0; size],
+            inverse: vec![0.0; size * size],
+            direction: vec![0.0; size],
+            rise: 0.0,
+            length: 1.0,
+            next: start.to_vec(),
+            state: State::Start,
         }
-        let direction: Vec<f64> = inverse.chunks_exact(size.max(1)).map(|row| dot(row, &gradient)).collect();
-        let rise = dot(&direction, &gradient);
-        if rise <= FLAT {
-            break;
-        }
-        let mut length = 1.0;
-        let found = loop {
-            (0..size).for_each(|i| next[i] = point[i] + length * direction[i]);
-            let found = f(&next, &mut next_gradient);
-            if found >= value + SUFFICIENT * length * rise && next_gradient.iter().all(|g| g.is_finite()) {
-                break Some(found);
-            }
-            length *= 0.5;
-            if length < 1e-10 {
-                break None;
-            }
-        };
-        let Some(found) = found else { break };
-        let s: Vec<f64> = next.iter().zip(&point).map(|(a, b)| a - b).collect();
-        let y: Vec<f64> = gradient.iter().zip(&next_gradient).map(|(a, b)| a - b).collect();
-        update(&mut inverse, &s, &y, step == 0);
-        value = found;
-        std::mem::swap(&mut point, &mut next);
-        std::mem::swap(&mut gradient, &mut next_gradient);
     }
-    Some(Mode { point, value })
+
+    /// Where it has arrived; nothing where the function is not finite at the start.
+    pub(crate) fn mode(self) -> Option<Mode> {
+        (self.state != State::Failed).then_some(self.mode)
+    }
+
+    fn begin(&mut self, value: f64, gradient: &[f64]) {
+        if !(value.is_finite() && gradient.iter().all(|g| g.is_finite())) {
+            self.state = State::Failed;
+            return;
+        }
+        self.mode.value = value;
+        self.gradient.copy_from_slice(gradient);
+        // The first step is at most one unit long.
+        let (size, unit) = (gradient.len(), 1.0 / norm(gradient).max(1.0));
+        (0..size).for_each(|i| self.inverse[i * size + i] = unit);
+        self.state = State::FirstStep;
+        self.head_for();
+    }
+
+    /// A new direction, unless there is nothing left to gain.
+    fn head_for(&mut self) {
+        let rows = self.inverse.chunks_exact(self.gradient.len().max(1));
+        self.direction = rows.map(|row| dot(row, &self.gradient)).collect();
+        self.rise = dot(&self.direction, &self.gradient);
+        if self.steps == 0 || self.rise <= FLAT {
+            self.state = State::Finished;
+            return;
+        }
+        self.steps -= 1;
+        self.length = 1.0;
+        self.look_ahead();
+    }
+
+    fn look_ahead(&mut self) {
+        let Self { next, mode, direction, length, .. } = self;
+        next.iter_mut().zip(&mode.point).zip(direction).for_each(|((next, x), d)| *next = x + *length * *d);
+    }
+
+    fn decide(&mut self, value: f64, gradient: &[f64]) {
+        let is_enough = value >= self.mode.value + SUFFICIENT * self.length * self.rise;
+        if is_enough && gradient.iter().all(|g| g.is_finite()) {
+            let s: Vec<f64> = self.next.iter().zip(&self.mode.point).map(|(a, b)| a - b).collect();
+            let y: Vec<f64> = self.gradient.iter().zip(gradient).map(|(a, b)| a - b).collect();
+            update(&mut self.inverse, &s, &y, self.state == State::FirstStep);
+            self.state = State::Climbing;
+            self.mode.value = value;
+            self.mode.point.copy_from_slice(&self.next);
+            self.gradient.copy_from_slice(gradient);
+            return self.head_for();
+        }
+        self.length *= 0.5;
+        if self.length < 1e-10 {
+            self.state = State::Finished;
+        } else {
+            self.look_ahead();
+        }
+    }
+}
+
+impl Asks for Climb {
+    fn asked(&self) -> Option<&[f64]> {
+        (!matches!(self.state, State::Finished | State::Failed)).then_some(&self.next)
+    }
+
+    fn tell(&mut self, value: f64, gradient: &[f64]) {
+        if self.state == State::Start { self.begin(value, gradient) } else { self.decide(value, gradient) }
+    }
 }
 
 /// The BFGS update of an inverse after a step s that lowered the gradient by y.
@@ -78,27 +171,63 @@ fn update(inverse: &mut [f64], s: &[f64], y: &[f64], first: bool) {
     }
 }
 
-/// The negative Hessian at a point, row-major, by central differences of the gradient.
-pub(crate) fn curvature(point: &[f64], mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> Vec<f64> {
-    let size = point.len();
-    let mut moved = point.to_vec();
-    let (mut above, mut below) = (vec![0.0; size], vec![0.0; size]);
-    let mut matrix = vec![0.0; size * size];
-    for i in 0..size {
-        let step = 1e-5 * (1.0 + point[i].abs());
-        moved[i] = point[i] + step;
-        f(&moved, &mut above);
-        moved[i] = point[i] - step;
-        f(&moved, &mut below);
-        moved[i] = point[i];
-        for j in 0..size {
-            // Half to each of both triangles: rounding is not symmetric.
-            let half = 0.25 * (below[j] - above[j]) / step;
-            matrix[i * size + j] += half;
-            matrix[j * size + i] += half;
+/// The negative Hessian at a point, row-major ([`Curvature`]).
+pub(crate) fn curvature(point: &[f64], f: impl FnMut(&[f64], &mut [f64]) -> f64) -> Vec<f64> {
+    serve(Curvature::new(point), f).matrix
+}
+
+/// The negative Hessian at a point by central differences of the gradient.
+pub(crate) struct Curvature {
+    point: Vec<f64>,
+    moved: Vec<f64>,
+    /// The coordinate that is moved, and the gradient above the point once it is known.
+    coordinate: usize,
+    above: Option<Vec<f64>>,
+    /// Row-major.
+    pub(crate) matrix: Vec<f64>,
+}
+
+impl Curvature {
+    pub(crate) fn new(point: &[f64]) -> Self {
+        let size = point.len();
+        let matrix = vec![0.0; size * size];
+        let mut new = Self { point: point.to_vec(), moved: point.to_vec(), coordinate: 0, above: None, matrix };
+        new.move_by(1.0);
+        new
+    }
+
+    fn step(&self) -> f64 {
+        1e-5 * (1.0 + self.point[self.coordinate].abs())
+    }
+
+    fn move_by(&mut self, sign: f64) {
+        if self.coordinate < self.point.len() {
+            self.moved[self.coordinate] = self.point[self.coordinate] + sign * self.step();
         }
     }
-    matrix
+}
+
+impl Asks for Curvature {
+    fn asked(&self) -> Option<&[f64]> {
+        (self.coordinate < self.point.len()).then_some(&self.moved)
+    }
+
+    fn tell(&mut self, _: f64, gradient: &[f64]) {
+        let Some(above) = self.above.take() else {
+            self.above = Some(gradient.to_vec());
+            return self.move_by(-1.0);
+        };
+        let (i, size, step) = (self.coordinate, self.point.len(), self.step());
+        for j in 0..size {
+            // Half to each of both triangles: rounding is not symmetric.
+            let half = 0.25 * (gradient[j] - above[j]) / step;
+            self.matrix[i * size + j] += half;
+            self.matrix[j * size + i] += half;
+        }
+        self.moved[i] = self.point[i];
+        self.coordinate += 1;
+        self.move_by(1.0);
+    }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -90,6 +90,11 @@ impl<'p> FreeRows<'p> {
         }
     }
 
+    /// Whose densities are evaluated.
+    pub(crate) fn problem(&self) -> &'p dyn Problem {
+        self.problem
+    }
+
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
         self.dims.len()

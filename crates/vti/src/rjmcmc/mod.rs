@@ -113,10 +113,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Puts every chain somewhere, and learns from there what a first step should look like. One chain after another: each asks
-    /// for one density at a time.
+    /// Puts every chain somewhere, and learns from there what a first step should look like.
     fn start(&mut self) -> Result<(), RjmcmcError> {
-        self.batches.iter_mut().try_for_each(|batch| batch.start(&self.tuning))?;
+        start::start(&mut self.batches, &mut self.rows, self.workers, &self.tuning)?;
         self.learn();
         Ok(())
     }
