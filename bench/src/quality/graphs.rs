@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use vti::check::{Check, CheckSettings, check};
+use vti::check::{Check, CheckSettings, check_and_learn};
 use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::graph::Graph;
@@ -53,7 +53,7 @@ pub(super) fn run(report: &mut Report, device: &Cpu<f32>, options: &Options) -> 
 fn fit(device: &Cpu<f32>, dag: &Arc<Dag>, train: &TrainSettings) -> Result<(Check, f64)> {
     let start = Instant::now();
     let fit = Trainer::new(dag.clone(), device.clone(), &FamilySettings::default(), train)?.run(&mut Silent)?;
-    let check = check(&fit.posterior, &CheckSettings::default())?;
+    let (_, check, _) = check_and_learn(fit.posterior, &CheckSettings::default(), None, &mut |_| true)?;
     Ok((check, start.elapsed().as_secs_f64()))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use vti::check::{CheckSettings, check};
+use vti::check::{CheckSettings, check_and_learn};
 use vti::device::{Cpu, Device};
 use vti::family::FamilySettings;
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
@@ -100,13 +100,13 @@ fn answer(selection: &Arc<Selection>, device: &Cpu<f32>, settings: &TrainSetting
     let start = Instant::now();
     let trainer = Trainer::new(selection.clone(), device.clone(), &FamilySettings::default(), settings)?;
     let fit = trainer.run(&mut Silent)?;
-    let check = check(&fit.posterior, &CheckSettings::default())?;
+    let (posterior, check, _) = check_and_learn(fit.posterior, &CheckSettings::default(), None, &mut |_| true)?;
     let seconds = start.elapsed().as_secs_f64();
     let models = &check.correction.models;
     Ok(Answer {
         words: models.iter().map(|model| model.model.to_vec()).collect(),
         probabilities: models.iter().map(|model| (model.q, model.corrected.value)).collect(),
-        elbo: fit.posterior.elbo(100_000)?.value,
+        elbo: posterior.elbo(100_000)?.value,
         khat: check.khat.unwrap_or(f64::NAN),
         seconds,
     })

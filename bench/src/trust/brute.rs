@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use vti::evidence::{AnnealSettings, Evidence, Evidences};
 use vti::problem::Problem;
 use vti::problem::selection::simulate::{Misspecification, RobustSettings, robust};
@@ -12,11 +12,12 @@ use vti::problem::selection::{
     CoefficientPrior, ExactError, Likelihood, ModelPrior, QuadratureLimits, RegressionData, Selection,
     SelectionSettings, Standardise, evidence_by_quadrature,
 };
+use vti::rjmcmc::{Pseudo, RjmcmcSettings, rjmcmc};
 use vti::space::{Catalogue, Model, ModelSpace};
 use vti::stats::Estimate;
 use vti::workers::Workers;
 
-use super::known::{Plan, Question, Truth};
+use super::known::{MIN_PROBABILITY, Plan, Question, Truth};
 use super::tables::{Groups, Response};
 use crate::table::read;
 
@@ -59,6 +60,16 @@ pub(super) fn plans() -> Vec<Plan> {
     let likelihood = Likelihood::Robust { alpha: 10.0 / 19.0, sigma1: 1.0, sigma2: 10.0 };
     let assumed = assume(likelihood, CoefficientPrior::Normal { scale: 1.5 }, ModelPrior::Uniform {});
     plans.push(plan("robust", "robust 15 high", || read(HIGH_15, "y", 50), Standardise::Raw, assumed));
+    for seed in [1, 2] {
+        let settings = RobustSettings {
+            misspecification: Misspecification::High,
+            covariates: 19,
+            seed,
+            ..RobustSettings::default()
+        };
+        let table = move || Ok(robust(&settings)?.table);
+        plans.push(plan("robust", &format!("robust 20 high {seed}"), table, Standardise::Raw, assumed));
+    }
     plans.extend(generalised());
     plans
 }
@@ -113,10 +124,10 @@ fn plan(
     Plan { group, name: name.into(), question: Box::new(question), log_evidence: None }
 }
 
-/// The evidence of every model.
+/// The evidence of every model, or long chains where there are too many.
 pub(super) fn truth(selection: &Selection, workers: &Workers) -> Result<Truth> {
     let space = selection.space();
-    let models = Catalogue::new(space, 1 << 16)?;
+    let Ok(models) = Catalogue::new(space, 1 << 16) else { return by_chains(selection, workers) };
     let models: Vec<Model> = (0..models.len()).map(|index| models.model(index)).collect::<Result<_, _>>()?;
     let one_mode = matches!(selection.settings().likelihood, Likelihood::Logistic {} | Likelihood::Poisson {});
     let most = if one_mode { FEW_WITH_ONE_MODE } else { FEW_PARAMETERS };
@@ -128,6 +139,25 @@ pub(super) fn truth(selection: &Selection, workers: &Workers) -> Result<Truth> {
         (model, Estimate { value, se })
     };
     Ok(Truth::new(space, &found.into_iter().map(joint).collect::<Vec<_>>()))
+}
+
+fn by_chains(selection: &Selection, workers: &Workers) -> Result<Truth> {
+    let settings = RjmcmcSettings {
+        seed: SEED,
+        chains: 24,
+        sweeps: 500_000,
+        burn_in: 20_000,
+        thin: 100,
+        pseudo: Pseudo::of_selection(selection),
+        ..RjmcmcSettings::default()
+    };
+    let chains = rjmcmc(selection, workers, &settings, &mut |_| std::ops::ControlFlow::Continue(()))?;
+    ensure!(chains.rhat < 1.01, "chains did not mix: {}", chains.verdict.text);
+    let likely = chains.models.iter().filter(|model| model.probability.value >= MIN_PROBABILITY / 5.0);
+    Ok(Truth {
+        parts: chains.inclusion.iter().map(|term| term.probability).collect(),
+        models: likely.map(|model| (model.model.to_string(), model.probability)).collect(),
+    })
 }
 
 fn by_quadrature(selection: &Selection, models: &[Model], workers: &Workers) -> Result<Vec<(Model, Estimate)>> {
