@@ -9,6 +9,7 @@ use vti::device::Device;
 use vti::posterior::Posterior;
 use vti::predictive::LookSettings;
 use vti::workers::Workers;
+use vti_report::files::Cells;
 use vti_report::{Beside, page};
 
 use crate::config::{Config, Refine};
@@ -92,7 +93,12 @@ pub(crate) fn search_cut_short(dir: &RunDir) -> String {
 pub(crate) fn write<Q: Question>(session: &Session<Q>, dir: &RunDir, found: &Findings) -> Result<()> {
     let schema = session.question.schema().map(serde_json::to_value).transpose()?;
     let (settings, trace) = beside(dir, &session.config, &found.answer)?;
-    let beside = Beside { trace: &trace, settings: &settings, schema: schema.as_ref() };
+    let beside = Beside {
+        trace: &trace,
+        settings: &settings,
+        schema: schema.as_ref(),
+        cells: Cells::raw_if(session.config.output.raw_csv),
+    };
     vti_report::write(found, &beside, dir.path()).map_err(rundir::explain)
 }
 
@@ -118,7 +124,7 @@ fn beside(dir: &RunDir, config: &Config, answer: &Answer) -> Result<(String, Vec
 /// The page, from what the directory holds.
 pub(crate) fn write_page(dir: &RunDir, config: &Config, answer: &Answer, samples: &Samples) -> Result<()> {
     let (settings, trace) = beside(dir, config, answer)?;
-    let page = page(answer, Some(samples), &Beside { trace: &trace, settings: &settings, schema: None });
+    let page = page(answer, Some(samples), &Beside { trace: &trace, settings: &settings, ..Beside::default() });
     rundir::write(&dir.page(), page.as_bytes())
 }
 

@@ -14,6 +14,7 @@ mod question;
 mod run;
 mod rundir;
 mod session;
+mod shown;
 mod signals;
 mod simulate;
 mod suggest;
@@ -117,7 +118,7 @@ fn run(command: Command) -> Result<Ending> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "vti", &mut script);
-            print::data(String::from_utf8_lossy(&script).trim_end())?;
+            print::bytes(&script)?;
             Ok(Ending::Done)
         }
     }

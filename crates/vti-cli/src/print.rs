@@ -1,11 +1,27 @@
 //! The only place that prints: data on standard output, talk on standard error. A closed pipe is not an error.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use anyhow::{Context, Result};
+use vti_report::plain;
+
+/// Lines without control characters, which a terminal would obey.
+fn lines(text: &str) -> String {
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+}
 
 /// A piece of the answer.
 pub(crate) fn data(text: &str) -> Result<()> {
+    write(&lines(text))
+}
+
+/// A file: as it is, unless a terminal reads it.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<()> {
+    let text = String::from_utf8_lossy(bytes);
+    if std::io::stdout().is_terminal() { data(text.trim_end()) } else { write(text.trim_end()) }
+}
+
+fn write(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("could not write to standard output"),
@@ -15,7 +31,7 @@ pub(crate) fn data(text: &str) -> Result<()> {
 
 /// Something about how it goes.
 pub(crate) fn talk(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", lines(line));
 }
 
 /// Replaces what stands in the current line of the terminal.

@@ -9,7 +9,7 @@ use vti::problem::Problem;
 use vti::workers::Workers;
 
 use crate::config::Config;
-use crate::data::BUILTIN_PREFIX;
+use crate::data::is_path;
 use crate::failure::Usage;
 use crate::question::Question;
 use crate::rundir::RunDir;
@@ -64,7 +64,7 @@ impl<Q: Question> Session<Q> {
 
 /// A path that means the same from anywhere.
 fn lasting(data: &str) -> String {
-    if data.starts_with(BUILTIN_PREFIX) {
+    if !is_path(data) {
         return data.into();
     }
     std::path::absolute(data).map_or_else(|_| data.into(), |path| path.to_string_lossy().into_owned())

@@ -1,23 +1,31 @@
 //! "Did you mean".
 
+use crate::shown::{listed, shown};
+
+/// Longer names are not compared: nobody mistypes them.
+const LONGEST: usize = 200;
+
 /// The nearest of several names, if one is near.
 pub(crate) fn nearest<'a>(wrong: &str, names: &'a [String]) -> Option<&'a str> {
+    if wrong.len() > LONGEST {
+        return None;
+    }
     let lower = wrong.to_lowercase();
-    let likeness = |name: &str| strsim::jaro_winkler(&lower, &name.to_lowercase());
-    let best = names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(best) > 0.75).then_some(best)
+    let near = names.iter().filter(|name| name.len() <= LONGEST);
+    let near = near.map(|name| (strsim::jaro_winkler(&lower, &name.to_lowercase()), name));
+    let (likeness, best) = near.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (likeness > 0.75).then_some(best)
 }
-
-/// The most names that are listed.
-const MOST: usize = 12;
 
 /// A hint for an error message, on a line of its own.
 pub(crate) fn did_you_mean(wrong: &str, names: &[String]) -> String {
     match nearest(wrong, names) {
-        Some(name) => format!("\nhint: did you mean {name}?"),
+        Some(name) => format!("\nhint: did you mean {}?", shown(name)),
         None if names.is_empty() => String::new(),
-        None if names.len() <= MOST => format!("\nhint: there are {}", names.join(", ")),
-        None => format!("\nhint: there are {}, … ({} in all)", names[..MOST].join(", "), names.len()),
+        None => {
+            let names_shown = listed(names.iter().map(|name| (name.as_str(), String::new())), names.len());
+            format!("\nhint: there are {names_shown}")
+        }
     }
 }
 

@@ -15,4 +15,4 @@ mod text;
 
 pub use files::{FileError, write};
 pub use page::{Beside, Trace, page};
-pub use text::{table, text};
+pub use text::{plain, table, text};

@@ -9,6 +9,20 @@ use vti::predictive::{FitKind, ModelFit};
 /// Models that are listed.
 const MODELS: usize = 8;
 
+/// A text with its control characters, and those that turn the direction of writing, written out: a terminal would obey
+/// them.
+///
+/// ```
+/// assert_eq!(vti_report::plain("a\x1b[2J"), "a\\u{1b}[2J");
+/// ```
+pub fn plain(text: &str) -> String {
+    let is_unsafe = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(is_unsafe) {
+        return text.into();
+    }
+    text.chars().map(|c| if is_unsafe(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
 /// Columns of text, the first to the left and the others to the right.
 ///
 /// ```
@@ -16,6 +30,7 @@ const MODELS: usize = 8;
 /// assert_eq!(vti_report::table(&rows), "term     q\nage   0.25");
 /// ```
 pub fn table(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();

@@ -87,7 +87,7 @@ struct Shown {
 impl Shown {
     fn page(&self) -> String {
         let Self { answer, samples, trace, settings } = self;
-        vti_report::page(answer, samples.as_ref(), &Beside { trace, settings, schema: None })
+        vti_report::page(answer, samples.as_ref(), &Beside { trace, settings, ..Beside::default() })
     }
 
     /// The terms of a selection or of a problem of one's own.

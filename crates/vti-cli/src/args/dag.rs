@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 use vti::problem::dag::{GraphPrior, Noise, Scaling, Sem};
 
-use super::{RunArgs, replace, replace_list};
+use super::{RunArgs, name_directory, replace, replace_list};
 use crate::config::{Config, DagConfig, ProblemConfig, SourceConfig};
-use crate::data::ALL;
+use crate::data::{ALL, Missing};
 use crate::failure::Usage;
 
 /// `vti dag`.
@@ -22,6 +22,7 @@ impl DagArgs {
         let Self { question, run } = self;
         let mut config = question.settings(&run.set)?;
         run.apply(&mut config);
+        name_directory(&mut config);
         Ok((config, run))
     }
 }
@@ -57,10 +58,19 @@ pub(crate) enum ScaleName {
     Table,
 }
 
+/// What becomes of rows with missing values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MissingName {
+    /// They are counted and refused
+    Error,
+    /// They are left out
+    Drop,
+}
+
 /// A table, and what is assumed about its causes and effects.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GraphArgs {
-    /// A CSV or Parquet file; its first line holds the names of the columns, which are the nodes
+    /// A CSV or Parquet file, or - for standard input; its first line holds the names of the columns, which are the nodes
     pub(crate) data: String,
     /// How a column follows its causes [default: mlp]
     #[arg(long, value_enum)]
@@ -102,6 +112,12 @@ pub(crate) struct GraphArgs {
     /// These columns do not take part
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     exclude: Vec<String>,
+    /// What becomes of missing values [default: error]
+    #[arg(long, value_enum)]
+    missing: Option<MissingName>,
+    /// Words that stand for missing values, beside the usual ones: an empty cell, NA, N/A, NaN, null, . and ?
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', allow_hyphen_values = true)]
+    missing_values: Vec<String>,
     /// Take logarithms of all columns, or of these
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', num_args = 0.., require_equals = true, default_missing_value = ALL)]
     log: Vec<String>,
@@ -146,6 +162,8 @@ impl GraphArgs {
             max_parents,
             include,
             exclude,
+            missing,
+            missing_values,
             log,
             scale,
             truth,
@@ -167,6 +185,12 @@ impl GraphArgs {
         asked.max_parents = max_parents.or(asked.max_parents);
         replace_list(&mut source.include, include);
         replace_list(&mut source.exclude, exclude);
+        let missing = missing.map(|missing| match missing {
+            MissingName::Error => Missing::Error,
+            MissingName::Drop => Missing::Drop,
+        });
+        replace(&mut source.missing, &missing);
+        replace_list(&mut source.missing_values, missing_values);
         replace_list(&mut asked.log, log);
         let scale = scale.map(|scale| match scale {
             ScaleName::None => Scaling::None,

@@ -12,6 +12,7 @@ pub(crate) use dag::{DagArgs, GraphArgs};
 pub(crate) use select::{QuestionArgs, SelectArgs};
 
 use crate::config::{Config, ConfigError, Method, Precision};
+use crate::data::STDIN;
 
 /// Steps of a run that only its time limits.
 pub(crate) const AS_MANY_AS_FIT: u64 = 1_000_000;
@@ -88,6 +89,9 @@ pub(crate) struct RunArgs {
     /// Say nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// Leave cells of CSV files as they are, also those that a spreadsheet would take for formulas
+    #[arg(long)]
+    pub(crate) raw_csv: bool,
 }
 
 impl RunArgs {
@@ -126,6 +130,7 @@ impl RunArgs {
             set: _,
             json: _,
             quiet: _,
+            raw_csv,
         } = self;
         let Config { problem, train, machine, check, output, .. } = config;
         replace(&mut check.opinion.depth, &look.map(Depth::from));
@@ -140,6 +145,7 @@ impl RunArgs {
         replace(&mut machine.device, device);
         replace(&mut machine.precision, precision);
         replace(&mut machine.replicates, &replicates.map(|count| count as usize));
+        output.raw_csv |= raw_csv;
         output.dir = out.clone().or(output.dir.take());
     }
 }
@@ -147,6 +153,13 @@ impl RunArgs {
 fn replace<T: Clone>(place: &mut T, value: &Option<T>) {
     if let Some(value) = value {
         place.clone_from(value);
+    }
+}
+
+/// Where a run of standard input goes: it has no name of its own.
+fn name_directory(config: &mut Config) {
+    if config.source.data == STDIN {
+        config.output.dir.get_or_insert_with(|| "stdin.vti".into());
     }
 }
 

@@ -3,8 +3,9 @@
 use clap::Args;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior};
 
-use super::{RunArgs, replace, replace_list};
+use super::{RunArgs, name_directory, replace, replace_list};
 use crate::config::{Config, ConfigError, ProblemConfig, SelectConfig, SourceConfig};
+use crate::data::Missing;
 use crate::failure::Usage;
 
 /// What is assumed about a table, once it is known which column is the response.
@@ -32,6 +33,13 @@ pub(crate) struct ProblemArgs {
     /// These columns hold categories, though they are numbers
     #[arg(long, requires = "response", value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) categorical: Vec<String>,
+    /// What becomes of missing values. error: they are counted and refused. drop: their rows are left out. indicator: the
+    /// column's mean stands for them, and a term NAME_missing says where [default: error]
+    #[arg(long, requires = "response", value_enum)]
+    pub(crate) missing: Option<Missing>,
+    /// Words that stand for missing values, beside the usual ones: an empty cell, NA, N/A, NaN, null, . and ?
+    #[arg(long, requires = "response", value_name = "WORDS", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) missing_values: Vec<String>,
     /// Leave columns as they were measured
     #[arg(long, requires = "response")]
     pub(crate) no_standardize: bool,
@@ -40,13 +48,26 @@ pub(crate) struct ProblemArgs {
 impl ProblemArgs {
     /// Changes what the options name.
     fn apply(&self, source: &mut SourceConfig, problem: &mut SelectConfig) {
-        let Self { likelihood, prior, model_prior, include, exclude, always, categorical, no_standardize } = self;
+        let Self {
+            likelihood,
+            prior,
+            model_prior,
+            include,
+            exclude,
+            always,
+            categorical,
+            missing,
+            missing_values,
+            no_standardize,
+        } = self;
+        replace(&mut source.missing, missing);
         replace(&mut problem.likelihood, likelihood);
         replace(&mut problem.prior, prior);
         replace(&mut problem.model_prior, model_prior);
         for (place, listed) in [
             (&mut source.include, include),
             (&mut source.exclude, exclude),
+            (&mut source.missing_values, missing_values),
             (&mut problem.always, always),
             (&mut problem.categorical, categorical),
         ] {
@@ -100,7 +121,7 @@ impl QuestionArgs {
 /// `vti select`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SelectArgs {
-    /// A CSV or Parquet file; its first line holds the names of the columns
+    /// A CSV or Parquet file, or - for standard input; its first line holds the names of the columns
     pub(crate) data: String,
     /// The column that is to be explained
     #[arg(long, value_name = "COLUMN")]
@@ -122,6 +143,7 @@ impl SelectArgs {
             problem.apply(&mut config.source, asked);
         }
         run.apply(&mut config);
+        name_directory(&mut config);
         Ok((config, run))
     }
 }

@@ -8,11 +8,11 @@ use vti::answer::Subject;
 use vti::device::Device;
 use vti::posterior::{Point, Posterior};
 use vti::space::{Model, ModelSpace};
-use vti_report::files::{column_name, csv_bytes};
+use vti_report::files::{Cells, CsvTable, column_name};
 
 use super::deliver;
 use crate::closed_form;
-use crate::data::{Cell, DataError, Raw, Source};
+use crate::data::{Cell, DataError, Raw, Source, Words};
 use crate::failure::{Ending, Usage};
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
@@ -29,6 +29,9 @@ pub(crate) struct LogProbArgs {
     /// A CSV file; standard output by default
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Leave cells as they are, also those that a spreadsheet would take for formulas
+    #[arg(long)]
+    raw_csv: bool,
 }
 
 pub(crate) fn run(args: &LogProbArgs) -> Result<Ending> {
@@ -50,15 +53,15 @@ impl Job for Densities<'_> {
             Known::InClosedForm(closed_form::posterior(&session, dir, device.workers())?)
         };
         let source = Source::read(&args.points)?;
-        let (raw, words) = (source.parse()?, source.texts("word")?);
+        let (raw, words) = (source.parse(&Words::default())?, source.texts("word")?);
         let subject = session.question.subject(&session.config);
+        raw.check_names()?;
         let points = points(&raw, words.as_deref(), &subject, &known, session.problem().space())?;
         let possible: Vec<Point> =
             points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
         let mut found = known.log_q(&possible)?.into_iter();
         let problem = session.problem();
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(["model", "word", "log_q", "log_target"])?;
+        let mut table = CsvTable::new(Cells::raw_if(args.raw_csv), ["model", "word", "log_q", "log_target"])?;
         for Place { point: Point { model, theta }, log_jacobian, possible } in &points {
             let (mut log_q, mut log_target) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
             if *possible {
@@ -66,14 +69,9 @@ impl Job for Densities<'_> {
                 log_q = found.next().unwrap_or(f64::NAN) + log_jacobian;
                 log_target = problem.log_prior(model) + log_density + log_jacobian;
             }
-            writer.write_record([
-                problem.space().label(model),
-                model.to_string(),
-                log_q.to_string(),
-                log_target.to_string(),
-            ])?;
+            table.row([problem.space().label(model), model.to_string(), log_q.to_string(), log_target.to_string()])?;
         }
-        deliver(args.out.as_deref(), &csv_bytes(writer)?)
+        deliver(args.out.as_deref(), &table.bytes()?)
     }
 }
 
@@ -91,7 +89,9 @@ struct Place {
 fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
     let called = |wanted: &str| raw.columns.iter().find(|column| column.name == wanted);
     let missing = || DataError::MissingColumn { file: raw.file.clone(), name: name.into(), names: raw.names() };
-    let column = called(&column_name(name)).or_else(|| called(name)).ok_or_else(missing)?;
+    let own = column_name(name);
+    let column = called(&own).or_else(|| called(&Cells::Guarded.cell(&own))).or_else(|| called(name));
+    let column = column.ok_or_else(missing)?;
     let (file, column_name) = (|| raw.file.clone(), || column.name.clone());
     for (row, cell) in &column.others {
         if let Cell::Text(cell) = cell {

@@ -30,7 +30,7 @@ pub(crate) fn devices() -> Result<Ending> {
 fn deliver(out: Option<&Path>, bytes: &[u8]) -> Result<Ending> {
     match out {
         Some(path) => rundir::write(path, bytes)?,
-        None => print::data(String::from_utf8_lossy(bytes).trim_end())?,
+        None => print::bytes(bytes)?,
     }
     Ok(Ending::Done)
 }

@@ -1,24 +1,28 @@
 //! `vti predict`: the response of new rows, averaged over models.
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 use vti::answer::{Prediction, Predictor};
-use vti_report::files;
+use vti_report::files::{self, Cells, CsvTable};
 
 use super::deliver;
 use crate::config::ProblemConfig;
-use crate::data::{Schema, Source};
+use crate::data::{Encoded, Reason, Schema, Source, Words};
 use crate::failure::{Ending, Usage};
+use crate::print;
 use crate::rundir::RunDir;
+use crate::shown::listed;
 
 /// Options of `vti predict`.
 #[derive(Args)]
 pub(crate) struct PredictArgs {
     /// The run directory
     dir: PathBuf,
-    /// A table with the columns the run was trained with; the response may be missing
+    /// A table with the columns the run was trained with, or - for standard input; the response may be missing, other columns
+    /// are ignored, and rows with cells that cannot be read have an empty prediction
     new: String,
     /// A CSV file; standard output by default
     #[arg(long, value_name = "FILE")]
@@ -26,6 +30,9 @@ pub(crate) struct PredictArgs {
     /// Probability of the intervals
     #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = share)]
     interval: f64,
+    /// Leave cells as they are, also those that a spreadsheet would take for formulas
+    #[arg(long)]
+    raw_csv: bool,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -50,22 +57,46 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Ending> {
         return Err(Usage(format!("{shown}: the run is not finished\nhint: `vti check {shown}`")).into());
     }
     let (samples, schema) = files::read_draws(&dir.draws())?;
-    let raw = Source::read(&args.new)?.parse()?;
+    let mut raw = Source::read(&args.new)?.parse(&Words::new(&config.source.missing_values))?;
     let Some(schema) = schema.and_then(|schema| serde_json::from_value::<Schema>(schema).ok()) else {
         let shown = dir.draws().display().to_string();
         return Err(Usage(format!("{shown}: does not say what the columns of the data mean")).into());
     };
-    schema.check_columns(&raw)?;
-    let terms = schema.terms(&raw)?;
+    schema.prepare(&mut raw)?;
+    let Encoded { terms, unreadable } = schema.terms(&raw)?;
+    let without: HashSet<usize> = unreadable.iter().map(|(_, row, _)| *row).collect();
     let predictor = Predictor::new(&samples, asked.likelihood, &terms, config.train.seed);
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(["row", "mean", "mean_low", "mean_high", "new_low", "new_high"])?;
+    let names = ["row", "mean", "mean_low", "mean_high", "new_low", "new_high"];
+    let mut table = CsvTable::new(Cells::raw_if(args.raw_csv), names)?;
     for row in 0..raw.rows() {
+        let number = std::iter::once((row + 1).to_string());
+        if without.contains(&row) {
+            table.row(number.chain(std::iter::repeat_n(String::new(), names.len() - 1)))?;
+            continue;
+        }
         let Prediction { mean, mean_interval, new_interval } = predictor.row(row, args.interval);
         let numbers = [&[mean][..], &mean_interval, &new_interval].concat();
-        writer.write_record(
-            std::iter::once((row + 1).to_string()).chain(numbers.iter().map(|number| number.to_string())),
-        )?;
+        table.row(number.chain(numbers.iter().map(f64::to_string)))?;
     }
-    deliver(args.out.as_deref(), &files::csv_bytes(writer)?)
+    if !without.is_empty() {
+        print::talk(&told(without.len(), raw.rows(), &unreadable));
+    }
+    deliver(args.out.as_deref(), &table.bytes()?)
+}
+
+/// How many rows have no prediction, and why.
+fn told(rows: usize, all: usize, unreadable: &[(String, usize, Reason)]) -> String {
+    let mut counts: BTreeMap<(&str, Reason), usize> = BTreeMap::new();
+    unreadable.iter().for_each(|(column, _, reason)| *counts.entry((column, *reason)).or_default() += 1);
+    let count = |(&(column, reason), count): (&(&'_ str, Reason), &usize)| {
+        let reason = match reason {
+            Reason::Missing => "missing",
+            Reason::NotNumber => "not a number",
+            Reason::UnknownLevel => "a level that was not there in training",
+        };
+        (column.to_string(), format!(" {count} ({reason})"))
+    };
+    let counts: Vec<(String, String)> = counts.iter().map(count).collect();
+    let cells = listed(counts.iter().map(|(column, count)| (column.as_str(), count.clone())), counts.len());
+    format!("{rows} of {all} rows have no prediction, as cells cannot be read: {cells}")
 }

@@ -12,7 +12,7 @@ use vti::answer::Ordered;
 use vti::check::Verdict;
 use vti::rjmcmc::{Acceptance, Chains, Inclusion, Progress, Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
 use vti::stats::Estimate;
-use vti_report::files::csv_bytes;
+use vti_report::files::{Cells, CsvTable};
 use vti_report::table;
 
 use super::deliver;
@@ -21,7 +21,7 @@ use crate::config::ProblemConfig;
 use crate::failure::{Ending, Usage};
 use crate::print;
 use crate::progress::duration;
-use crate::question::Select;
+use crate::question::{Question, Select};
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -57,6 +57,9 @@ pub(crate) struct RjmcmcArgs {
     /// Say nothing but errors
     #[arg(long, short)]
     quiet: bool,
+    /// Leave cells as they are, also those that a spreadsheet would take for formulas
+    #[arg(long)]
+    raw_csv: bool,
 }
 
 /// What is printed for machines.
@@ -83,7 +86,7 @@ struct FoundModel<'a> {
 }
 
 pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
-    let RjmcmcArgs { question, seed, chains, sweeps, burn_in, thin, top, out, json, quiet } = args;
+    let RjmcmcArgs { question, seed, chains, sweeps, burn_in, thin, top, out, json, quiet, raw_csv } = args;
     let config = question.settings()?;
     if matches!(config.problem, ProblemConfig::Dag(_)) {
         return Err(Usage(format!(
@@ -106,6 +109,9 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
         pseudo: Pseudo::of_selection(&session.question.selection),
         ..default
     };
+    if !quiet {
+        session.question.notes().iter().for_each(|note| print::talk(note));
+    }
     let signals = Signals::listen()?;
     let (start, bar) = (Instant::now(), !quiet && std::io::stderr().is_terminal());
     let mut observe = |progress: &Progress| {
@@ -127,7 +133,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
     };
     let ending = if signals.stopped() { Ending::Interrupted } else { Ending::Done };
     if let Some(path) = &out {
-        deliver(Some(path), &csv_of(&chains)?)?;
+        deliver(Some(path), &csv_of(&chains, Cells::raw_if(raw_csv))?)?;
     }
     let found = describe(&session, &chains, top, start.elapsed().as_secs_f64());
     print::data(&if json { serde_json::to_string_pretty(&found)? } else { text(&found) })?;
@@ -168,14 +174,13 @@ fn model(share: &vti::rjmcmc::ModelShare) -> FoundModel<'_> {
     }
 }
 
-fn csv_of(chains: &Chains) -> Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(["model", "label", "draws", "probability", "se"])?;
+fn csv_of(chains: &Chains, cells: Cells) -> Result<Vec<u8>> {
+    let mut table = CsvTable::new(cells, ["model", "label", "draws", "probability", "se"])?;
     for FoundModel { word, label, draws, probability } in chains.models.iter().map(model) {
         let numbers = [draws.to_string(), probability.value.to_string(), probability.se.to_string()];
-        writer.write_record([word.as_str(), label].into_iter().chain(numbers.iter().map(String::as_str)))?;
+        table.row([word.as_str(), label].into_iter().chain(numbers.iter().map(String::as_str)))?;
     }
-    Ok(csv_bytes(writer)?)
+    Ok(table.bytes()?)
 }
 
 fn text(found: &Found<'_>) -> String {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use vti::answer::Samples;
 use vti::device::Device;
-use vti_report::files;
+use vti_report::files::{self, Cells};
 
 use super::deliver;
 use crate::closed_form;
@@ -29,6 +29,9 @@ pub(crate) struct SampleArgs {
     /// Another batch, for other draws
     #[arg(long, value_name = "N", default_value_t = 0)]
     batch: u32,
+    /// Leave cells as they are, also those that a spreadsheet would take for formulas
+    #[arg(long)]
+    raw_csv: bool,
 }
 
 pub(crate) fn run(args: &SampleArgs) -> Result<Ending> {
@@ -62,7 +65,7 @@ impl Job for Sampling<'_> {
                 let schema = session.question.schema().map(serde_json::to_value).transpose()?;
                 deliver(Some(path), &files::draws_parquet(&samples, schema.as_ref())?)
             }
-            out => deliver(out.as_deref(), &files::draws_csv(&samples)?),
+            out => deliver(out.as_deref(), &files::draws_csv(&samples, Cells::raw_if(args.raw_csv))?),
         }
     }
 }

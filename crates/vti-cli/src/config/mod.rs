@@ -18,7 +18,7 @@ pub(crate) use error::ConfigError;
 pub(crate) use problem::{DagConfig, ProblemConfig, SelectConfig, SourceConfig};
 use read::{AROUND_KEYS, Reader, set, take};
 
-use crate::data::BUILTIN_PREFIX;
+use crate::data::is_path;
 
 /// Everything a run depends on.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,11 +106,13 @@ pub(crate) struct OutputConfig {
     pub(crate) dir: Option<PathBuf>,
     /// Seconds between checkpoints.
     pub(crate) checkpoint_every: f64,
+    /// Leave cells of CSV files as they are, also those that spreadsheets would execute.
+    pub(crate) raw_csv: bool,
 }
 
 impl Default for OutputConfig {
     fn default() -> Self {
-        Self { dir: None, checkpoint_every: 30.0 }
+        Self { dir: None, checkpoint_every: 30.0, raw_csv: false }
     }
 }
 
@@ -239,7 +241,7 @@ fn section_table(section: &str, value: &impl Serialize) -> Result<Table, ConfigE
 
 /// A path that a configuration names, as seen from where the program was started.
 fn beside(config: &Path, named: &str) -> String {
-    if Path::new(named).is_absolute() || named.starts_with(BUILTIN_PREFIX) {
+    if Path::new(named).is_absolute() || !is_path(named) {
         return named.into();
     }
     config.parent().unwrap_or(Path::new("")).join(named).to_string_lossy().into_owned()

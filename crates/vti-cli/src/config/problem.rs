@@ -5,18 +5,24 @@ use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Sem};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
 use vti::train::TrainSettings;
 
-use crate::data::Choice;
+use crate::data::{Choice, Missing};
 
 /// Where the numbers come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SourceConfig {
-    /// A CSV or Parquet file.
+    /// A CSV or Parquet file, or standard input.
     pub(crate) data: String,
     #[serde(default)]
     pub(crate) include: Vec<String>,
     #[serde(default)]
     pub(crate) exclude: Vec<String>,
+    /// What becomes of missing values.
+    #[serde(default)]
+    pub(crate) missing: Missing,
+    /// Words for a missing value beside the usual ones.
+    #[serde(default)]
+    pub(crate) missing_values: Vec<String>,
     /// Of the data's content, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fingerprint: Option<String>,
@@ -126,8 +132,8 @@ impl SelectConfig {
     /// Which columns take part.
     pub(crate) fn choice(&self, source: &SourceConfig) -> Choice {
         let Self { response, always, categorical, .. } = self.clone();
-        let SourceConfig { include, exclude, .. } = source.clone();
-        Choice { response, include, exclude, always, categorical }
+        let SourceConfig { include, exclude, missing, missing_values, .. } = source.clone();
+        Choice { response, include, exclude, always, categorical, missing, missing_values }
     }
 }
 

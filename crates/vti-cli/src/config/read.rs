@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::{Config, ConfigError, FamilySettings, ProblemConfig, VERSION, section_table};
 
 /// Keys that stand in a section beside those of the library's settings.
-const SOURCE_KEYS: [&str; 4] = ["data", "include", "exclude", "fingerprint"];
+const SOURCE_KEYS: [&str; 6] = ["data", "include", "exclude", "missing", "missing_values", "fingerprint"];
 const MACHINE_KEYS: [&str; 5] = ["threads", "device", "precision", "replicates", "method"];
 const CHAINS_KEYS: [&str; 2] = ["refine", "chains"];
 /// What stands around a flow, in its section.

@@ -1,51 +1,74 @@
 //! Tables as text: separated by commas, semicolons or tabs, whichever the first line has most of.
 
 use super::DataError;
+use super::missing::Words;
 use super::raw::{Cell, Raw, RawColumn};
 
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
-/// What stands for a value that is not there, in lower case.
-const MISSING: [&str; 6] = ["", "na", "n/a", "nan", "null", "?"];
+/// Lines of a table, one after another.
+struct Lines<'a> {
+    file: &'a str,
+    header: csv::StringRecord,
+    reader: csv::Reader<&'a [u8]>,
+    separator: u8,
+    record: csv::StringRecord,
+}
+
+impl<'a> Lines<'a> {
+    fn new(file: &'a str, bytes: &'a [u8]) -> Result<Self, DataError> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        check_text(file, bytes)?;
+        let separator = separator(bytes);
+        let mut builder = csv::ReaderBuilder::new();
+        let mut reader = builder.delimiter(separator).flexible(true).trim(csv::Trim::All).from_reader(bytes);
+        let header = reader.headers().map_err(|error| unreadable(file, &error))?.clone();
+        Ok(Self { file, header, reader, separator, record: csv::StringRecord::new() })
+    }
+
+    /// The next line with its place in the file, as long as the header.
+    fn next(&mut self) -> Result<Option<(u64, &csv::StringRecord)>, DataError> {
+        if !self.reader.read_record(&mut self.record).map_err(|error| unreadable(self.file, &error))? {
+            return Ok(None);
+        }
+        let line = self.record.position().map_or(0, csv::Position::line);
+        let (found, expected) = (self.record.len(), self.header.len());
+        if found != expected {
+            return Err(DataError::Ragged { file: self.file.into(), line, found, expected });
+        }
+        Ok(Some((line, &self.record)))
+    }
+}
+
+fn unreadable(file: &str, error: &csv::Error) -> DataError {
+    DataError::Unreadable { file: file.into(), reason: error.to_string() }
+}
 
 /// Lines of a table, as texts.
 pub(super) struct Records {
     pub(super) header: csv::StringRecord,
     /// With their places in the file, each as long as the header.
     pub(super) lines: Vec<(u64, csv::StringRecord)>,
-    separator: u8,
 }
 
 pub(super) fn records(file: &str, bytes: &[u8]) -> Result<Records, DataError> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    check_text(file, bytes)?;
-    let separator = separator(bytes);
-    let mut reader =
-        csv::ReaderBuilder::new().delimiter(separator).flexible(true).trim(csv::Trim::All).from_reader(bytes);
-    let unreadable = |error: csv::Error| DataError::Unreadable { file: file.into(), reason: error.to_string() };
-    let header = reader.headers().map_err(unreadable)?.clone();
-    let mut lines = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(unreadable)?;
-        let line = record.position().map_or(0, csv::Position::line);
-        if record.len() != header.len() {
-            let (found, expected) = (record.len(), header.len());
-            return Err(DataError::Ragged { file: file.into(), line, found, expected });
-        }
-        lines.push((line, record));
+    let (mut from, mut lines) = (Lines::new(file, bytes)?, Vec::new());
+    while let Some((line, record)) = from.next()? {
+        lines.push((line, record.clone()));
     }
-    Ok(Records { header, lines, separator })
+    Ok(Records { header: from.header, lines })
 }
 
-pub(crate) fn read(file: &str, bytes: &[u8]) -> Result<Raw, DataError> {
-    let Records { header, lines: records, separator } = records(file, bytes)?;
-    let mut columns: Vec<RawColumn> = header.iter().map(RawColumn::new).collect();
-    let decimal_commas = separator == b';' && has_decimal_commas(&records);
-    for (_, record) in &records {
-        columns.iter_mut().zip(record).for_each(|(column, cell)| column.push(parse(cell, decimal_commas)));
+pub(crate) fn read(file: &str, bytes: &[u8], words: &Words) -> Result<Raw, DataError> {
+    let mut lines = Lines::new(file, bytes)?;
+    let mut columns: Vec<RawColumn> = lines.header.iter().map(RawColumn::new).collect();
+    let decimal_commas = lines.separator == b';' && has_decimal_commas(Lines::new(file, bytes)?)?;
+    let mut places = Vec::new();
+    while let Some((line, record)) = lines.next()? {
+        places.push(line);
+        columns.iter_mut().zip(record).for_each(|(column, cell)| column.push(parse(cell, decimal_commas, words)));
     }
-    let lines = records.iter().map(|(line, _)| *line).collect();
-    Ok(Raw { file: file.into(), columns, lines, decimal_commas })
+    Ok(Raw { file: file.into(), columns, places, has_lines: true, decimal_commas })
 }
 
 /// Names the first line that is not text.
@@ -73,11 +96,6 @@ fn separator(bytes: &[u8]) -> u8 {
     SEPARATORS.into_iter().zip(counts).rev().max_by_key(|(_, count)| *count).map_or(b',', |(separator, _)| separator)
 }
 
-/// Whether a cell says that its value is not there.
-pub(super) fn is_missing(cell: &str) -> bool {
-    MISSING.contains(&cell.to_lowercase().as_str())
-}
-
 /// A number with a comma for its point.
 pub(super) fn with_decimal_comma(cell: &str) -> Option<f64> {
     let is_plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -88,16 +106,23 @@ pub(super) fn with_decimal_comma(cell: &str) -> Option<f64> {
 }
 
 /// Whether some numbers have a comma for their point, and none has a point.
-fn has_decimal_commas(records: &[(u64, csv::StringRecord)]) -> bool {
-    let cells = || records.iter().flat_map(|(_, record)| record.iter());
+fn has_decimal_commas(mut lines: Lines<'_>) -> Result<bool, DataError> {
     let has_point = |cell: &str| cell.contains('.') && cell.parse::<f64>().is_ok();
-    cells().any(|cell| with_decimal_comma(cell).is_some()) && !cells().any(has_point)
+    let mut found = false;
+    while let Some((_, record)) = lines.next()? {
+        if record.iter().any(has_point) {
+            return Ok(false);
+        }
+        found |= record.iter().any(|cell| with_decimal_comma(cell).is_some());
+    }
+    Ok(found)
 }
 
-fn parse(cell: &str, decimal_commas: bool) -> Cell {
-    if is_missing(cell) {
-        return Cell::Missing(cell.into());
-    }
+fn parse(cell: &str, decimal_commas: bool, words: &Words) -> Cell {
     let number = cell.parse().ok().or_else(|| with_decimal_comma(cell).filter(|_| decimal_commas));
-    number.map_or_else(|| Cell::Text(cell.into()), Cell::Number)
+    match number {
+        Some(number) if !words.are_number(number) => Cell::Number(number),
+        None if !words.are(cell) => Cell::Text(cell.into()),
+        _ => Cell::Missing(cell.into()),
+    }
 }

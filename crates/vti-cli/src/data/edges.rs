@@ -2,8 +2,8 @@
 
 use vti::graph::Graph;
 
-use super::DataError;
-use super::raw::Source;
+use super::{DataError, Source};
+use crate::shown::shown;
 use crate::suggest::did_you_mean;
 
 /// A list of edges that cannot be used.
@@ -17,9 +17,9 @@ pub(crate) enum EdgesError {
     NoColumn { file: String, column: &'static str, example: String },
     #[error("{file}: line {line}: an end of the edge is missing\nhint: each line is an edge, for instance {example}")]
     MissingEnd { file: String, line: u64, example: String },
-    #[error("{file}: line {line}: the data have no column {name}{}", did_you_mean(name, names))]
+    #[error("{file}: line {line}: the data have no column {}{}", shown(name), did_you_mean(name, names))]
     UnknownNode { file: String, line: u64, name: String, names: Vec<String> },
-    #[error("{file}: line {line}: {name} cannot be its own cause\nhint: take the line out")]
+    #[error("{file}: line {line}: {} cannot be its own cause\nhint: take the line out", shown(name))]
     Loop { file: String, line: u64, name: String },
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::suggest::{did_you_mean, nearest};
+use crate::shown::{joined, listed, short, shown};
+use crate::suggest::did_you_mean;
 
 /// A table that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -24,76 +25,83 @@ pub(crate) enum DataError {
     #[error("{file}: not a Parquet file: {reason}")]
     NotParquet { file: String, reason: String },
     #[error(
-        "{file}: column {column} is of a kind that cannot be used ({kind})\nhint: leave it out with --exclude {column}"
-    )]
+        "{file}: column {c} is of a kind that cannot be used ({kind})\nhint: leave it out with --exclude {c}", c = shown(column))]
     Kind { file: String, column: String, kind: String },
-    #[error("{file}: column {number} has no name\nhint: the first line must hold the names of the columns")]
-    NoName { file: String, number: usize },
-    #[error("{file}: columns {first} and {second} are both called {name}\nhint: rename one of them")]
-    SameName { file: String, name: String, first: usize, second: usize },
-    #[error("{file}: there is no column {name}, which is the response{}", did_you_mean(name, names))]
+    #[error("{file}: {} no name\nhint: the first line must hold the names of the columns", unnamed(numbers))]
+    NoName { file: String, numbers: Vec<usize> },
+    #[error("{file}: {}\nhint: rename all but one of them", twice(same))]
+    SameName { file: String, same: Vec<(String, usize, usize)> },
+    #[error("{file}: there is no column {n}, which is the response{}", did_you_mean(name, names), n = shown(name))]
     NoResponse { file: String, name: String, names: Vec<String> },
-    #[error("{file}: there is no column {name}, which {option} names{}", did_you_mean(name, names))]
+    #[error("{file}: there is no column {n}, which {option} names{}", did_you_mean(name, names), n = shown(name))]
     NoColumn { file: String, name: String, option: &'static str, names: Vec<String> },
-    #[error("{name} is the response and cannot be listed in {option} as well\nhint: take it out of {option}")]
+    #[error("{n} is the response and cannot be listed in {option} as well\nhint: take it out of {option}", n = shown(name))]
     ResponseListed { name: String, option: &'static str },
-    #[error("{name} is listed in both --exclude and {option}\nhint: take it out of one of them")]
+    #[error("{n} is listed in both --exclude and {option}\nhint: take it out of one of them", n = shown(name))]
     ListedTwice { name: String, option: &'static str },
     #[error(
-        "{file}: a column cannot be called {name}, which is what the model's own parameter is called\nhint: rename it, or leave it out with --exclude {name}"
-    )]
+        "{file}: a column cannot be called {n}, which is what the model's own parameter is called\nhint: rename it, or leave it out with --exclude {n}", n = shown(name))]
     Reserved { file: String, name: String },
-    #[error("{file}: {place}, column {column}: the value is missing ({cell}){}\nhint: fill it in, leave out the row, or leave out the column{}", more(*count), exclude(column, *response))]
-    Missing { file: String, place: String, column: String, cell: String, count: usize, response: bool },
-    #[error("{file}: {place}, column {column}: {cell:?} is not a number, though most of the column's cells are{}\nhint: mend the cell, or say that the column holds categories: --categorical {column}", more(*count))]
+    #[error("{0}")]
+    Missing(Box<MissingValues>),
+    #[error(
+        "{file}: each of the {rows} rows has a missing value: {counts}\nhint: leave out the columns that have most of them with --exclude"
+    )]
+    AllMissing { file: String, rows: usize, counts: String },
+    #[error("{file}: {} columns cannot be used as they are{}", columns.len(), flaws(columns))]
+    Columns { file: String, columns: Vec<(String, DataError)> },
+    #[error(
+        "{file}: there is a column {} already, which is what --missing indicator would call one that says where {} is missing\nhint: rename it, or leave it out with --exclude",
+        shown(name),
+        shown(column)
+    )]
+    IndicatorName { file: String, name: String, column: String },
+    #[error(
+        "--missing indicator: indicators of missing values are for variable selection, not for graphs\nhint: --missing drop leaves out rows with missing values"
+    )]
+    IndicatorOfGraph,
+    #[error("{file}: cannot be unpacked ({codec}): {error}\nhint: the file may be damaged or cut short")]
+    Unpack { file: String, codec: &'static str, error: std::io::Error },
+    #[error("{file}: {place}, column {c}: {k:?} is not a number, though most of the column's cells are{}\nhint: mend the cell, or say that the column holds categories: --categorical {c}", more(*count), c = shown(column), k = short(cell))]
     TextCell { file: String, place: String, column: String, cell: String, count: usize },
     #[error(
-        "{file}: {place}, column {column}: {cell:?} is not a number\nhint: leave the cell empty if the model has no such parameter"
-    )]
+        "{file}: {place}, column {c}: {k:?} is not a number\nhint: leave the cell empty if the model has no such parameter", c = shown(column), k = short(cell))]
     NotNumber { file: String, place: String, column: String, cell: String },
-    #[error("{file}: {place}, column {column}: {cell:?} looks like a number with a decimal comma{}\nhint: write decimal points, or decimal commas everywhere and semicolons between the cells", more(*count))]
+    #[error("{file}: {place}, column {c}: {k:?} looks like a number with a decimal comma{}\nhint: write decimal points, or decimal commas everywhere and semicolons between the cells", more(*count), c = shown(column), k = short(cell))]
     DecimalComma { file: String, place: String, column: String, cell: String, count: usize },
-    #[error("{file}: {place}, column {column}: {value} is not finite")]
+    #[error("{file}: {place}, column {c}: {value} is not finite", c = shown(column))]
     NotFinite { file: String, place: String, column: String, value: f64 },
     #[error(
-        "{file}: column {column} is constant, every cell is {value}: it says nothing that the intercept does not\nhint: leave it out with --exclude {column}"
-    )]
+        "{file}: column {c} is constant, every cell is {v}: it says nothing that the intercept does not\nhint: leave it out with --exclude {c}", c = shown(column), v = shown(value))]
     Constant { file: String, column: String, value: String },
-    #[error("{file}: the response {column} is constant, every cell is {value}: there is nothing to explain")]
+    #[error("{file}: the response {c} is constant, every cell is {v}: there is nothing to explain", c = shown(column), v = shown(value))]
     ConstantResponse { file: String, column: String, value: String },
     #[error(
-        "{file}: column {column} has {levels} different texts, more than {most}: probably an identifier\nhint: leave it out with --exclude {column}"
-    )]
+        "{file}: column {c} has {levels} different texts, more than {most}: probably an identifier\nhint: leave it out with --exclude {c}", c = shown(column))]
     Levels { file: String, column: String, levels: usize, most: usize },
     #[error(
-        "{file}: column {column} has {levels} different texts in {rows} rows: probably an identifier\nhint: leave it out with --exclude {column}; if these are categories, --categorical {column}"
-    )]
+        "{file}: column {c} has {levels} different texts in {rows} rows: probably an identifier\nhint: leave it out with --exclude {c}; if these are categories, --categorical {c}", c = shown(column))]
     Identifier { file: String, column: String, levels: usize, rows: usize },
     #[error(
-        "{file}: the response {column} is text with {levels} different values; numbers are needed, or two values for the logistic likelihood"
-    )]
+        "{file}: the response {c} is text with {levels} different values; numbers are needed, or two values for the logistic likelihood", c = shown(column))]
     TextResponse { file: String, column: String, levels: usize },
     #[error(
-        "{file}: the response {column} has the values {first} and {second}, which suits the logistic likelihood only\nhint: --likelihood logistic"
-    )]
+        "{file}: the response {c} has the values {first} and {second}, which suits the logistic likelihood only\nhint: --likelihood logistic", c = shown(column))]
     TwoLevels { file: String, column: String, first: String, second: String },
     #[error(
-        "{file}: {place}, column {column}: the response {value} is not {expected}, which this likelihood needs\nhint: mend the data, or choose another --likelihood"
-    )]
+        "{file}: {place}, column {c}: the response {v} is not {expected}, which this likelihood needs\nhint: mend the data, or choose another --likelihood", c = shown(column), v = shown(value))]
     Response { file: String, place: String, column: String, value: String, expected: &'static str },
     #[error("{file}: {rows} rows are too few, at least {needed} are needed")]
     FewRows { file: String, rows: usize, needed: usize },
     #[error("{file}: {rows} rows are too few for {columns} columns with the g-prior, at least {} are needed\nhint: leave columns out with --exclude, or use --prior normal:SCALE", columns + 2)]
     FewRowsForG { file: String, rows: usize, columns: usize },
-    #[error("{file}: {place}, column {column}: {cell:?} is not a number, and nodes of a graph are numbers{}\nhint: mend the cell, or leave the column out with --exclude {column}", more(*count))]
+    #[error("{file}: {place}, column {c}: {k:?} is not a number, and nodes of a graph are numbers{}\nhint: mend the cell, or leave the column out with --exclude {c}", more(*count), c = shown(column), k = short(cell))]
     TextNode { file: String, place: String, column: String, cell: String, count: usize },
     #[error(
-        "{file}: column {column} is constant, every cell is {value}: nothing can depend on it\nhint: leave it out with --exclude {column}"
-    )]
+        "{file}: column {c} is constant, every cell is {v}: nothing can depend on it\nhint: leave it out with --exclude {c}", c = shown(column), v = shown(value))]
     ConstantNode { file: String, column: String, value: String },
     #[error(
-        "{file}: {place}, column {column}: {value} has no logarithm\nhint: leave the column out of --log, or out of the graph with --exclude {column}"
-    )]
+        "{file}: {place}, column {c}: {value} has no logarithm\nhint: leave the column out of --log, or out of the graph with --exclude {c}", c = shown(column))]
     NotPositive { file: String, place: String, column: String, value: f64 },
     #[error("{file}: a graph needs at least 2 nodes, and {nodes} columns are left\nhint: see --include and --exclude")]
     FewNodes { file: String, nodes: usize },
@@ -103,16 +111,55 @@ pub(crate) enum DataError {
     ManyNodes { file: String, nodes: usize, most: usize },
     #[error("{file}: nothing is left to select from: every column is the response, excluded or always in")]
     NoTerms { file: String },
-    #[error("{file}: {place}, column {column}: {cell:?} is not among the levels the run knows ({})\nhint: a prediction needs levels that were there in training", levels.join(", "))]
-    UnknownLevel { file: String, place: String, column: String, cell: String, levels: Vec<String> },
-    #[error("{file}: column {name} is missing, which the run was trained with{}", did_you_mean(name, names))]
+    #[error("{file}: column {n} is missing, which the run was trained with{}", did_you_mean(name, names), n = shown(name))]
     MissingColumn { file: String, name: String, names: Vec<String> },
-    #[error("{file}: the run knows no column {name}{}", unknown_hint(name, names))]
-    UnknownColumn { file: String, name: String, names: Vec<String> },
-    #[error("{}: neither a CSV nor a Parquet file by its name\nhint: name it .csv, .tsv, .txt or .parquet", path.display())]
+    #[error("{}: neither a CSV nor a Parquet file by its name\nhint: name it .csv, .tsv, .txt or .parquet; CSV may be packed by gzip or zstd", path.display())]
     Extension { path: PathBuf },
-    #[error("there are no built-in data called {name}{}", did_you_mean(name, names))]
+    #[error("there are no built-in data called {n}{}", did_you_mean(name, names), n = shown(name))]
     NoBuiltin { name: String, names: Vec<String> },
+}
+
+/// Values that are missing, of all columns.
+#[derive(Debug)]
+pub(crate) struct MissingValues {
+    pub(super) file: String,
+    /// By column, in words.
+    pub(super) counts: String,
+    pub(super) count: usize,
+    pub(super) columns: usize,
+    /// Where the first is.
+    pub(super) first: String,
+    /// Rows that have one, and how many have none.
+    pub(super) rows: [usize; 2],
+    /// Columns that could be left out.
+    pub(super) others: Vec<String>,
+    pub(super) graph: bool,
+}
+
+impl std::fmt::Display for MissingValues {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { file, counts, count, columns, first, .. } = self;
+        write!(
+            f,
+            "{file}: {count} values are missing in {columns} columns, the first in {first}: {counts}\nhint: {}",
+            self.treatments()
+        )
+    }
+}
+
+impl MissingValues {
+    /// What can be done about them.
+    fn treatments(&self) -> String {
+        let Self { rows: [rows, left], others, graph, .. } = self;
+        let mut text = format!("--missing drop leaves out the {rows} rows that have one, {left} remain");
+        if !graph {
+            text += "; --missing indicator puts the mean there and adds a column that says where";
+        }
+        if !others.is_empty() {
+            text += &format!("; --exclude {} leaves out the columns", joined(others));
+        }
+        text
+    }
 }
 
 /// How many more cells are like this one.
@@ -124,15 +171,53 @@ fn more(count: usize) -> String {
     }
 }
 
-fn unknown_hint(name: &str, names: &[String]) -> String {
-    match nearest(name, names) {
-        Some(near) => format!("\nhint: did you mean {near}? otherwise take the column out of the file"),
-        None => "\nhint: take the column out of the file".into(),
-    }
+/// "columns 2, 5 have".
+fn unnamed(numbers: &[usize]) -> String {
+    let texts: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    let all = listed(texts.iter().map(|text| (text.as_str(), String::new())), numbers.len());
+    if numbers.len() == 1 { format!("column {all} has") } else { format!("columns {all} have") }
 }
 
-fn exclude(column: &str, response: bool) -> String {
-    if response { String::new() } else { format!(" with --exclude {column}") }
+/// Which columns have the same name.
+fn twice(same: &[(String, usize, usize)]) -> String {
+    let text = |(name, first, second): &(String, usize, usize)| {
+        format!("columns {first} and {second} are both called {}", shown(name))
+    };
+    let more = if same.len() > SHOWN { format!(", … ({} in all)", same.len()) } else { String::new() };
+    same.iter().take(SHOWN).map(text).collect::<Vec<_>>().join(", ") + &more
+}
+
+/// So many columns are listed.
+const SHOWN: usize = 12;
+
+/// What is wrong with each of several columns, and what can be done about all of them.
+fn flaws(columns: &[(String, DataError)]) -> String {
+    let first_line = |error: &DataError| {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        line.split_once(": ").map_or(line, |(_, rest)| rest).to_string()
+    };
+    let mut text = String::new();
+    for (_, error) in columns.iter().take(SHOWN) {
+        text += &format!("\n  {}", first_line(error));
+    }
+    if columns.len() > SHOWN {
+        text += &format!("\n  … and {} more", columns.len() - SHOWN);
+    }
+    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    text += &format!("\nhint: leave them out with --exclude {}", joined(&names));
+    let those = |is: fn(&DataError) -> bool| -> Vec<&str> {
+        columns.iter().filter(|(_, error)| is(error)).map(|(name, _)| name.as_str()).collect()
+    };
+    let texts = those(|error| matches!(error, DataError::Identifier { .. } | DataError::TextCell { .. }));
+    if !texts.is_empty() {
+        text += &format!("; if they hold categories, --categorical {}", joined(&texts));
+    }
+    let logs = those(|error| matches!(error, DataError::NotPositive { .. }));
+    if !logs.is_empty() {
+        text += &format!("; or leave {} out of --log", joined(&logs));
+    }
+    text
 }
 
 fn hint_for(error: &std::io::Error) -> &'static str {

@@ -1,22 +1,30 @@
 //! From a file to a response and terms, or to the nodes of a graph.
 
 mod csv;
+mod dates;
 mod edges;
+mod encode;
 mod error;
+mod missing;
 mod nodes;
 mod parquet;
 mod raw;
 mod schema;
+mod source;
+mod tidy;
 
 use vti::problem::selection::{
     CoefficientPrior, Likelihood, RegressionData, SelectionError, SelectionSettings, TableError,
 };
 
 pub(crate) use edges::{Edges, EdgesError, read as read_edges};
+pub(crate) use encode::{Encoded, Reason};
 pub(crate) use error::DataError;
+pub(crate) use missing::{Missing, Words};
 pub(crate) use nodes::{ALL, NodeChoice, Nodes};
-pub(crate) use raw::{BUILTIN_PREFIX, Cell, Raw, Source};
+pub(crate) use raw::{Cell, Raw};
 pub(crate) use schema::{Choice, Schema};
+pub(crate) use source::{BUILTIN_PREFIX, STDIN, Source, is_path};
 
 /// A response and terms, and where they came from.
 #[derive(Debug)]
@@ -32,12 +40,12 @@ pub(crate) struct Loaded {
 /// Reads a file and makes terms of its columns.
 pub(crate) fn load(name: &str, choice: &Choice, likelihood: &Likelihood) -> Result<Loaded, DataError> {
     let source = Source::read(name)?;
-    let raw = source.parse()?;
-    let schema = Schema::learn(&raw, choice, likelihood)?;
+    let mut raw = source.parse(&Words::new(&choice.missing_values))?;
+    let (schema, mut notes) = Schema::learn(&mut raw, choice, likelihood)?;
     let response = schema.response(&raw)?;
-    let terms = schema.terms(&raw)?;
+    let terms = schema.terms(&raw)?.terms;
     let table = RegressionData { response_name: schema.response.clone(), response, terms };
-    let mut notes = schema.notes();
+    notes.extend(schema.notes());
     notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
     Ok(Loaded { table, notes, schema, fingerprint: source.fingerprint(), raw })
 }

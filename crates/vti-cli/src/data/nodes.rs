@@ -3,9 +3,11 @@
 use vti::graph::Graph;
 use vti::problem::dag::{NodeData, Scaling};
 
-use super::DataError;
-use super::raw::{Cell, Raw, RawColumn, Source};
-use super::schema::{check_list, check_present, numbers};
+use super::missing::{Missing, Words};
+use super::raw::{Raw, RawColumn};
+use super::schema::{all_or, check_kind, check_list, numbers, set};
+use super::tidy::{Known, LeftOut, take_index, tidy};
+use super::{DataError, Source};
 
 /// Which columns are nodes, and what is done to them.
 #[derive(Clone, Debug)]
@@ -16,6 +18,9 @@ pub(crate) struct NodeChoice<'a> {
     /// Of which columns logarithms are taken; [`ALL`] for every one.
     pub(crate) log: &'a [String],
     pub(crate) scale: Scaling,
+    pub(crate) missing: Missing,
+    /// Words for a missing value beside the usual ones.
+    pub(crate) missing_values: &'a [String],
 }
 
 /// Every column, in a list of columns.
@@ -40,25 +45,40 @@ const MIN_ROWS: usize = 3;
 impl Nodes {
     /// Reads a file and makes nodes of its columns.
     pub(crate) fn load(name: &str, choice: &NodeChoice<'_>) -> Result<Self, DataError> {
+        if choice.missing == Missing::Indicator {
+            return Err(DataError::IndicatorOfGraph);
+        }
         let source = Source::read(name)?;
-        let raw = source.parse()?;
-        let logged: Vec<String> = choice.log.iter().filter(|name| *name != ALL).cloned().collect();
+        let mut raw = source.parse(&Words::new(choice.missing_values))?;
+        let (include, exclude, logged) = (set(choice.include), set(choice.exclude), set(choice.log));
+        let index = take_index(&mut raw, &include);
+        raw.check_names()?;
+        let named_logs: Vec<String> = choice.log.iter().filter(|name| *name != ALL).cloned().collect();
         check_list(&raw, choice.exclude, "--exclude", &[])?;
         check_list(&raw, choice.include, "--include", choice.exclude)?;
-        check_list(&raw, &logged, "--log", choice.exclude)?;
-        let listed = |list: &[String], name: &String| list.contains(name);
-        let wanted = |column: &&RawColumn| {
-            (choice.include.is_empty() || listed(choice.include, &column.name)) && !listed(choice.exclude, &column.name)
-        };
-        let mut table = NodeData::default();
-        for column in raw.columns.iter().filter(wanted) {
-            let log = listed(choice.log, &column.name) || listed(choice.log, &ALL.into());
-            table.columns.push(node(&raw, column, log)?);
-            table.names.push(column.name.clone());
+        check_list(&raw, &named_logs, "--log", choice.exclude)?;
+        raw.columns.retain(|column| {
+            let name = column.name.as_str();
+            (include.is_empty() || include.contains(name)) && !exclude.contains(name)
+        });
+        let known = Known { response: None, named: include, categorical: set(&[]), missing: choice.missing };
+        let tidied = tidy(&mut raw, &known)?;
+        let (mut table, mut flaws) = (NodeData::default(), Vec::new());
+        for column in &raw.columns {
+            let log = logged.contains(column.name.as_str()) || logged.contains(ALL);
+            match node(&raw, column, log) {
+                Ok(values) => {
+                    table.columns.push(values);
+                    table.names.push(column.name.clone());
+                }
+                Err(error) => flaws.push((column.name.clone(), error)),
+            }
         }
+        all_or(&raw, flaws)?;
         check_sizes(&raw, table.names.len())?;
-        let notes = raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string());
-        let mut notes: Vec<String> = notes.into_iter().collect();
+        let left_out = index.iter().chain(&tidied.left_out).map(LeftOut::note);
+        let mut notes: Vec<String> = left_out.chain(tidied.notes).collect();
+        notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
         let scales = table.scale(choice.scale);
         notes.extend(far_from_zero(&table));
         Ok(Self { table, scales, fingerprint: source.fingerprint(), notes, file: raw.file })
@@ -71,10 +91,10 @@ impl Nodes {
 
 /// The numbers of a node.
 fn node(raw: &Raw, column: &RawColumn, log: bool) -> Result<Vec<f64>, DataError> {
-    check_present(raw, column, false)?;
+    check_kind(raw, column)?;
     let (file, name) = (|| raw.file.clone(), || column.name.clone());
-    if let Some((row, Cell::Text(cell))) = column.others.iter().find(|(_, cell)| matches!(cell, Cell::Text(_))) {
-        let (place, cell, count) = (raw.place(*row), cell.clone(), column.others.len());
+    if let Some((row, cell)) = column.texts().next() {
+        let (place, cell, count) = (raw.place(row), cell.to_string(), column.texts().count());
         return Err(DataError::TextNode { file: file(), place, column: name(), cell, count });
     }
     let mut values = numbers(raw, column)?;

@@ -1,101 +1,9 @@
 //! Tables as they stand in files.
 
-use std::path::Path;
+use std::collections::HashMap;
 
-use super::DataError;
-
-/// Where the numbers come from: a path, or data that come with the program.
-#[derive(Clone, Debug)]
-pub(crate) struct Source {
-    /// As the user wrote it.
-    pub(crate) name: String,
-    pub(crate) bytes: Vec<u8>,
-    format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Csv,
-    Parquet,
-}
-
-/// Data that come with the program.
-const BUILTIN: [(&str, &str); 5] = [
-    ("prostate", include_str!("../../../../data/prostate.csv")),
-    ("hald", include_str!("../../../../data/hald.csv")),
-    ("sachs", include_str!("../../../../data/sachs.csv")),
-    ("sachs-consensus-17", include_str!("../../../../data/sachs-consensus-17.csv")),
-    ("sachs-consensus-18", include_str!("../../../../data/sachs-consensus-18.csv")),
-];
-
-/// What the names of built-in data start with.
-pub(crate) const BUILTIN_PREFIX: &str = "builtin:";
-
-impl Source {
-    /// Reads the bytes.
-    pub(crate) fn read(name: &str) -> Result<Self, DataError> {
-        if let Some(builtin) = name.strip_prefix(BUILTIN_PREFIX) {
-            let Some((_, text)) = BUILTIN.iter().find(|(name, _)| *name == builtin) else {
-                let names = BUILTIN.map(|(name, _)| name.to_string()).to_vec();
-                return Err(DataError::NoBuiltin { name: builtin.into(), names });
-            };
-            return Ok(Self { name: name.into(), bytes: text.as_bytes().to_vec(), format: Format::Csv });
-        }
-        let path = Path::new(name);
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        let format = match extension.as_deref() {
-            Some("csv" | "tsv" | "txt" | "data") => Format::Csv,
-            Some("parquet" | "pq") => Format::Parquet,
-            _ if !path.exists() => Format::Csv,
-            _ => return Err(DataError::Extension { path: path.into() }),
-        };
-        let bytes = std::fs::read(path).map_err(|error| DataError::Io { file: name.into(), error })?;
-        Ok(Self { name: name.into(), bytes, format })
-    }
-
-    /// Tells contents apart.
-    pub(crate) fn fingerprint(&self) -> String {
-        format!("crc32:{:08x}", crc32fast::hash(&self.bytes))
-    }
-
-    /// The cells of a column as they are written, if there is such a column.
-    pub(crate) fn texts(&self, column: &str) -> Result<Option<Vec<String>>, DataError> {
-        if self.format == Format::Csv {
-            let records = super::csv::records(&self.name, &self.bytes)?;
-            let place = records.header.iter().position(|name| name == column);
-            return Ok(place.map(|place| records.lines.iter().map(|(_, record)| record[place].to_string()).collect()));
-        }
-        let raw = super::parquet::read(&self.name, &self.bytes)?;
-        let found = raw.columns.into_iter().find(|found| found.name == column);
-        Ok(found.map(|column| {
-            let mut texts: Vec<String> = column.numbers.iter().map(f64::to_string).collect();
-            for (row, cell) in column.others {
-                if let Cell::Text(text) | Cell::Missing(text) = cell {
-                    texts[row] = text;
-                }
-            }
-            texts
-        }))
-    }
-
-    /// The columns.
-    pub(crate) fn parse(&self) -> Result<Raw, DataError> {
-        let file = || self.name.clone();
-        if self.bytes.iter().all(u8::is_ascii_whitespace) {
-            return Err(DataError::Empty { file: file() });
-        }
-        let mut raw = match self.format {
-            Format::Csv => super::csv::read(&self.name, &self.bytes)?,
-            Format::Parquet => super::parquet::read(&self.name, &self.bytes)?,
-        };
-        raw.columns.iter_mut().for_each(RawColumn::decide_kind);
-        raw.check_names()?;
-        if raw.rows() == 0 {
-            return Err(DataError::NoRows { file: file() });
-        }
-        Ok(raw)
-    }
-}
+use super::missing::is_missing;
+use super::{DataError, dates};
 
 /// A cell as it stands in the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +22,10 @@ pub(crate) struct RawColumn {
     pub(crate) numbers: Vec<f64>,
     /// Cells that are no numbers, by row.
     pub(crate) others: Vec<(usize, Cell)>,
+    /// Whether its numbers are days of dates.
+    pub(crate) dates: bool,
+    /// What it holds instead of numbers and texts.
+    pub(crate) unusable: Option<String>,
 }
 
 impl RawColumn {
@@ -130,25 +42,84 @@ impl RawColumn {
             }
         }
     }
+
+    /// Rows whose value is not there.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = usize> {
+        self.others.iter().filter(|(_, cell)| is_missing(cell)).map(|(row, _)| *row)
+    }
+
+    /// Cells that are texts, by row.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.others.iter().filter_map(|(row, cell)| match cell {
+            Cell::Text(text) => Some((*row, text.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Cells that are numbers.
+    pub(crate) fn present_numbers(&self) -> impl Iterator<Item = f64> {
+        self.numbers.iter().copied().filter(|number| !number.is_nan())
+    }
+
+    /// What every cell is that is there, if there is some and all are the same.
+    pub(super) fn constant(&self) -> Option<String> {
+        let (mut texts, mut numbers) = (self.texts().map(|(_, text)| text), self.present_numbers());
+        match (texts.next(), numbers.next()) {
+            (Some(first), None) => texts.all(|text| text == first).then(|| first.into()),
+            (None, Some(first)) => numbers.all(|number| number == first).then(|| first.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Whether it has texts that are dates, and nothing but dates.
+    pub(super) fn holds_dates(&self) -> bool {
+        let mut texts = self.texts().peekable();
+        texts.peek().is_some()
+            && texts.all(|(_, text)| dates::days(text).is_some())
+            && self.present_numbers().next().is_none()
+    }
+
+    /// Texts that are dates become days; numbers among dates are none.
+    pub(super) fn read_dates(&mut self) {
+        if self.dates {
+            return;
+        }
+        self.dates = true;
+        let mut others: Vec<(usize, Cell)> = Vec::new();
+        let mut before = std::mem::take(&mut self.others).into_iter().peekable();
+        for (row, number) in self.numbers.iter_mut().enumerate() {
+            match before.next_if(|(other, _)| *other == row) {
+                None => {
+                    others.push((row, Cell::Text(number.to_string())));
+                    *number = f64::NAN;
+                }
+                Some((_, Cell::Text(text))) => match dates::days(&text) {
+                    Some(days) => *number = days,
+                    None => others.push((row, Cell::Text(text))),
+                },
+                Some(other) => others.push(other),
+            }
+        }
+        self.others = others;
+    }
 }
 
 /// Words for a value that is not there, unless the column holds words: then they are words like the others.
-const DOUBTFUL: [&str; 3] = ["none", "nil", "."];
+const DOUBTFUL: [&str; 2] = ["none", "nil"];
 
 impl RawColumn {
     /// Decides what doubtful words mean, once the whole column is known.
-    fn decide_kind(&mut self) {
-        let lower = |cell: &Cell| match cell {
-            Cell::Text(text) => Some(text.to_lowercase()),
-            _ => None,
-        };
-        let is_word = |text: String| !DOUBTFUL.contains(&text.as_str()) && !matches!(text.as_str(), "true" | "false");
-        if self.others.iter().any(|(_, cell)| lower(cell).is_some_and(is_word)) {
+    pub(super) fn decide_kind(&mut self) {
+        let is_doubtful = |text: &str| DOUBTFUL.iter().any(|word| word.eq_ignore_ascii_case(text));
+        let is_truth = |text: &str| ["true", "false"].iter().any(|word| word.eq_ignore_ascii_case(text));
+        if self.texts().any(|(_, text)| !is_doubtful(text) && !is_truth(text)) {
             return;
         }
         for (_, cell) in &mut self.others {
-            if let Some(text) = lower(cell).filter(|text| DOUBTFUL.contains(&text.as_str())) {
-                *cell = Cell::Missing(text);
+            if let Cell::Text(text) = cell
+                && is_doubtful(text)
+            {
+                *cell = Cell::Missing(std::mem::take(text));
             }
         }
     }
@@ -159,40 +130,71 @@ impl RawColumn {
 pub(crate) struct Raw {
     pub(crate) file: String,
     pub(crate) columns: Vec<RawColumn>,
-    /// The line of each row, where rows have lines.
-    pub(crate) lines: Vec<u64>,
+    /// Where each row stands: its line, or its number among the rows, counted from 1.
+    pub(crate) places: Vec<u64>,
+    /// Whether places are lines.
+    pub(crate) has_lines: bool,
     /// Whether numbers had a comma for their point.
     pub(crate) decimal_commas: bool,
 }
 
 impl Raw {
     pub(crate) fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |column| column.numbers.len())
+        self.places.len()
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Where a row stands, as people count.
-    pub(crate) fn place(&self, row: usize) -> String {
-        match self.lines.get(row) {
-            Some(line) => format!("line {line}"),
-            None => format!("row {}", row + 1),
-        }
+    /// Columns by their names.
+    pub(crate) fn by_name(&self) -> HashMap<&str, &RawColumn> {
+        self.columns.iter().map(|column| (column.name.as_str(), column)).collect()
     }
 
-    fn check_names(&self) -> Result<(), DataError> {
-        let file = || self.file.clone();
-        for (index, column) in self.columns.iter().enumerate() {
-            if column.name.is_empty() {
-                return Err(DataError::NoName { file: file(), number: index + 1 });
-            }
-            if let Some(first) = self.columns[..index].iter().position(|other| other.name == column.name) {
-                let name = column.name.clone();
-                return Err(DataError::SameName { file: file(), name, first: first + 1, second: index + 1 });
+    /// Where a row stands, as people count.
+    pub(crate) fn place(&self, row: usize) -> String {
+        format!("{} {}", if self.has_lines { "line" } else { "row" }, self.places.get(row).copied().unwrap_or_default())
+    }
+
+    /// Leaves out rows.
+    pub(super) fn keep_rows(&mut self, keep: impl Fn(usize) -> bool) {
+        // New numbers of rows; those that are left out have none.
+        let mut count = 0;
+        let kept: Vec<Option<usize>> = (0..self.rows())
+            .map(|row| {
+                let number = keep(row).then_some(count);
+                count += usize::from(number.is_some());
+                number
+            })
+            .collect();
+        for column in &mut self.columns {
+            let mut row = 0..;
+            column.numbers.retain(|_| row.next().is_some_and(|row: usize| kept[row].is_some()));
+            let others = std::mem::take(&mut column.others).into_iter();
+            column.others = others.filter_map(|(row, cell)| Some((kept[row]?, cell))).collect();
+        }
+        let mut row = 0..;
+        self.places.retain(|_| row.next().is_some_and(|row: usize| kept[row].is_some()));
+    }
+
+    /// All columns need names of their own.
+    pub(crate) fn check_names(&self) -> Result<(), DataError> {
+        let unnamed: Vec<usize> =
+            (1..).zip(&self.columns).filter(|(_, column)| column.name.is_empty()).map(|(number, _)| number).collect();
+        if !unnamed.is_empty() {
+            return Err(DataError::NoName { file: self.file.clone(), numbers: unnamed });
+        }
+        let mut first: HashMap<&str, usize> = HashMap::with_capacity(self.columns.len());
+        let mut same = Vec::new();
+        for (number, column) in (1..).zip(&self.columns) {
+            match first.get(column.name.as_str()) {
+                Some(earlier) => same.push((column.name.clone(), *earlier, number)),
+                None => {
+                    first.insert(&column.name, number);
+                }
             }
         }
-        Ok(())
+        if same.is_empty() { Ok(()) } else { Err(DataError::SameName { file: self.file.clone(), same }) }
     }
 }

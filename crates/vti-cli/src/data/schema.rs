@@ -1,11 +1,16 @@
 //! What the columns of a table mean: numbers, truth values or categories; learned once, applied to other tables as well.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::{Deserialize, Serialize};
 use vti::problem::selection::{Likelihood, Term};
 
-use super::DataError;
 use super::csv::with_decimal_comma;
-use super::raw::{Cell, Raw, RawColumn};
+use super::missing::Missing;
+use super::raw::{Raw, RawColumn};
+use super::tidy::{Known, LeftOut, take_index, tidy};
+use super::{DataError, encode};
+use crate::shown::shown;
 
 /// Which columns take part, and how.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +23,9 @@ pub(crate) struct Choice {
     pub(crate) always: Vec<String>,
     /// Numbers that name categories.
     pub(crate) categorical: Vec<String>,
+    pub(crate) missing: Missing,
+    /// Words for a missing value beside the usual ones.
+    pub(crate) missing_values: Vec<String>,
 }
 
 /// What a term is made of.
@@ -25,11 +33,17 @@ pub(crate) struct Choice {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum TermKind {
     Number {},
+    /// Days since 1970-01-01.
+    Date {},
     /// `true` is 1.
     Boolean {},
     /// An indicator for each level but the first.
     Categories {
         levels: Vec<String>,
+    },
+    /// 1 where the value of a column is missing.
+    Missing {
+        column: String,
     },
 }
 
@@ -40,6 +54,9 @@ pub(crate) struct TermSchema {
     pub(crate) always: bool,
     #[serde(rename = "type")]
     pub(crate) kind: TermKind,
+    /// What stands for a missing value, of each of its columns: their means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fill: Option<Vec<f64>>,
 }
 
 /// What the columns of a table mean.
@@ -52,6 +69,9 @@ pub(crate) struct Schema {
     pub(crate) terms: Vec<TermSchema>,
     /// All columns of the file.
     pub(crate) columns: Vec<String>,
+    /// Columns that say nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// Names that parameters of the model have.
@@ -60,30 +80,53 @@ const RESERVED: [&str; 2] = ["intercept", "sigma"];
 /// A text column with more levels is probably an identifier.
 const MAX_LEVELS: usize = 50;
 
+/// Names for looking up.
+pub(super) fn set(list: &[String]) -> HashSet<&str> {
+    list.iter().map(String::as_str).collect()
+}
+
 impl Schema {
-    /// Finds out what the chosen columns are.
-    pub(crate) fn learn(raw: &Raw, choice: &Choice, likelihood: &Likelihood) -> Result<Self, DataError> {
+    /// Finds out what the chosen columns are, and leaves only those in the table; with what was done to it.
+    pub(crate) fn learn(
+        raw: &mut Raw,
+        choice: &Choice,
+        likelihood: &Likelihood,
+    ) -> Result<(Self, Vec<String>), DataError> {
+        let (include, exclude, always) = (set(&choice.include), set(&choice.exclude), set(&choice.always));
+        let categorical = set(&choice.categorical);
+        let named: HashSet<&str> = include.union(&always).copied().chain([choice.response.as_str()]).collect();
+        let columns = raw.names();
+        let mut left_out: Vec<LeftOut> = take_index(raw, &named).into_iter().collect();
+        raw.check_names()?;
         check_choice(raw, choice)?;
+        raw.columns.retain(|column| {
+            let name = column.name.as_str();
+            let is_wanted = include.is_empty() || named.contains(name);
+            name == choice.response || (is_wanted && !exclude.contains(name))
+        });
+        let response = Some(choice.response.as_str());
+        let known = Known { response, named, categorical: categorical.clone(), missing: choice.missing };
+        let tidied = tidy(raw, &known)?;
+        left_out.extend(tidied.left_out);
         let response_levels = response_levels(raw, find(raw, &choice.response)?, likelihood)?;
-        let listed = |list: &[String], name: &str| list.iter().any(|listed| listed == name);
-        let mut terms = Vec::new();
-        for column in &raw.columns {
-            let name = &column.name;
-            let always = listed(&choice.always, name);
-            let wanted = choice.include.is_empty() || listed(&choice.include, name) || always;
-            if *name == choice.response || listed(&choice.exclude, name) || !wanted {
-                continue;
+        let (mut terms, mut flaws) = (Vec::new(), Vec::new());
+        for column in raw.columns.iter().filter(|column| column.name != choice.response) {
+            let name = column.name.as_str();
+            match kind(raw, column, categorical.contains(name)) {
+                Ok(kind) => {
+                    let always = always.contains(name);
+                    terms.push(TermSchema { name: name.into(), always, kind, fill: None });
+                }
+                Err(error) => flaws.push((column.name.clone(), error)),
             }
-            if RESERVED.contains(&name.as_str()) {
-                return Err(DataError::Reserved { file: raw.file.clone(), name: name.clone() });
-            }
-            let kind = kind(raw, column, listed(&choice.categorical, name))?;
-            terms.push(TermSchema { name: name.clone(), always, kind });
         }
+        all_or(raw, flaws)?;
+        let mut notes: Vec<String> = left_out.iter().map(LeftOut::note).chain(tidied.notes).collect();
+        notes.extend(add_indicators(raw, &mut terms)?);
         if terms.iter().all(|term| term.always) {
             return Err(DataError::NoTerms { file: raw.file.clone() });
         }
-        Ok(Self { response: choice.response.clone(), response_levels, terms, columns: raw.names() })
+        Ok((Self { response: choice.response.clone(), response_levels, terms, columns, left_out }, notes))
     }
 
     /// The response of a table that has one.
@@ -91,7 +134,7 @@ impl Schema {
         let column = find(raw, &self.response)?;
         let values = match &self.response_levels {
             Some(levels) => {
-                let cells = texts(raw, column)?;
+                let cells = texts(column);
                 cells.iter().map(|cell| f64::from(u8::from(*cell == levels[1]))).collect()
             }
             None if is_boolean(column) => booleans(column),
@@ -105,40 +148,97 @@ impl Schema {
     }
 
     /// The terms of a table: the one that was learned from, or another with the same columns.
-    pub(crate) fn terms(&self, raw: &Raw) -> Result<Vec<Term>, DataError> {
-        self.terms.iter().map(|term| term.encode(raw)).collect()
+    pub(crate) fn terms(&self, raw: &Raw) -> Result<encode::Encoded, DataError> {
+        encode::encode(&self.terms, raw)
     }
 
-    /// Refuses columns that were not there when the schema was learned.
-    pub(crate) fn check_columns(&self, raw: &Raw) -> Result<(), DataError> {
-        let known = |name: &String| self.columns.contains(name);
-        match raw.columns.iter().map(|column| &column.name).find(|name| !known(name)) {
-            None => Ok(()),
-            Some(name) => Err(DataError::UnknownColumn {
-                file: raw.file.clone(),
-                name: name.clone(),
-                names: self.columns.iter().filter(|name| !raw.names().contains(name)).cloned().collect(),
-            }),
+    /// Leaves the columns of terms in a new table, and reads its dates.
+    pub(crate) fn prepare(&self, raw: &mut Raw) -> Result<(), DataError> {
+        let columns = raw.by_name();
+        if let Some(term) = self.terms.iter().find(|term| !columns.contains_key(term.source())) {
+            let (file, name, names) = (raw.file.clone(), term.source().to_string(), raw.names());
+            return Err(DataError::MissingColumn { file, name, names });
         }
+        let known: HashMap<&str, &TermKind> = self.terms.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
+        raw.columns.retain(|column| known.contains_key(column.name.as_str()));
+        for column in &mut raw.columns {
+            if matches!(known.get(column.name.as_str()), Some(TermKind::Date {})) {
+                column.read_dates();
+            }
+        }
+        raw.check_names()
     }
 
     /// What a reader may want to know.
     pub(super) fn notes(&self) -> Vec<String> {
-        let response = self
-            .response_levels
-            .iter()
-            .map(|[zero, one]| format!("response: {} = {one} is 1, {} = {zero} is 0", self.response, self.response));
+        let response = shown(&self.response);
+        let levels = self.response_levels.iter();
+        let levels = levels.map(|[zero, one]| {
+            format!("response: {response} = {} is 1, {response} = {} is 0", shown(one), shown(zero))
+        });
         let terms = self.terms.iter().filter_map(|term| match &term.kind {
-            TermKind::Categories { levels } => Some(format!(
-                "{}: categories {}; coefficients are differences from {}",
-                term.name,
-                levels.join(", "),
-                levels[0]
-            )),
+            TermKind::Categories { levels } => {
+                let shown_levels: Vec<String> = levels.iter().map(|level| shown(level)).collect();
+                Some(format!(
+                    "{}: categories {}; coefficients are differences from {}",
+                    shown(&term.name),
+                    shown_levels.join(", "),
+                    shown_levels[0]
+                ))
+            }
             _ => None,
         });
-        response.chain(terms).collect()
+        levels.chain(terms).collect()
     }
+}
+
+/// One error as it is, several as a list.
+pub(super) fn all_or(raw: &Raw, mut flaws: Vec<(String, DataError)>) -> Result<(), DataError> {
+    match flaws.len() {
+        0 => Ok(()),
+        1 => Err(flaws.remove(0).1),
+        _ => Err(DataError::Columns { file: raw.file.clone(), columns: flaws }),
+    }
+}
+
+/// Means for missing values, and a term for each set of rows in which values are missing.
+fn add_indicators(raw: &Raw, terms: &mut Vec<TermSchema>) -> Result<Vec<String>, DataError> {
+    let columns = raw.by_name();
+    // Which term says where values are missing, for each set of rows.
+    let mut known: HashMap<Vec<usize>, String> = HashMap::new();
+    let (mut all, mut notes) = (Vec::with_capacity(terms.len()), Vec::new());
+    for mut term in std::mem::take(terms) {
+        let Some(column) = columns.get(term.name.as_str()) else { continue };
+        let rows: Vec<usize> = column.missing().collect();
+        if rows.is_empty() {
+            all.push(term);
+            continue;
+        }
+        term.fill = Some(encode::means(&term, column));
+        let (name, count, always) = (format!("{}_missing", term.name), rows.len(), term.always);
+        let column = term.name.clone();
+        all.push(term);
+        if let Some(other) = known.get(&rows) {
+            notes.push(format!(
+                "{}: {count} missing values are replaced by the mean; they are missing where {} says",
+                shown(&column),
+                shown(other)
+            ));
+            continue;
+        }
+        if columns.contains_key(name.as_str()) {
+            return Err(DataError::IndicatorName { file: raw.file.clone(), name, column });
+        }
+        notes.push(format!(
+            "{}: {count} missing values are replaced by the mean, and {} says where",
+            shown(&column),
+            shown(&name)
+        ));
+        known.insert(rows, name.clone());
+        all.push(TermSchema { name, always, kind: TermKind::Missing { column }, fill: None });
+    }
+    *terms = all;
+    Ok(notes)
 }
 
 impl TermSchema {
@@ -148,22 +248,21 @@ impl TermSchema {
             TermKind::Categories { levels } => {
                 levels[1..].iter().map(|level| format!("{}={level}", self.name)).collect()
             }
-            TermKind::Number {} | TermKind::Boolean {} => vec![self.name.clone()],
+            _ => vec![self.name.clone()],
         }
     }
 
-    fn encode(&self, raw: &Raw) -> Result<Term, DataError> {
-        let Some(column) = raw.columns.iter().find(|column| column.name == self.name) else {
-            let names = raw.names();
-            return Err(DataError::MissingColumn { file: raw.file.clone(), name: self.name.clone(), names });
-        };
-        let values = match &self.kind {
-            TermKind::Number {} => numbers(raw, column)?,
-            TermKind::Boolean {} if is_boolean(column) => booleans(column),
-            TermKind::Boolean {} => numbers(raw, column)?,
-            TermKind::Categories { levels } => indicators(raw, column, levels)?,
-        };
-        Ok(Term { name: self.name.clone(), columns: self.columns(), values, always: self.always })
+    /// The column of the table that it is made of.
+    pub(super) fn source(&self) -> &str {
+        match &self.kind {
+            TermKind::Missing { column } => column,
+            _ => &self.name,
+        }
+    }
+
+    /// With these numbers.
+    pub(super) fn term(&self, values: Vec<f64>) -> Term {
+        Term { name: self.name.clone(), columns: self.columns(), values, always: self.always }
     }
 }
 
@@ -193,17 +292,18 @@ pub(super) fn check_list(
     option: &'static str,
     exclude: &[String],
 ) -> Result<(), DataError> {
-    let names = raw.names();
-    for name in list {
-        if !names.contains(name) {
-            let (file, name) = (raw.file.clone(), name.clone());
-            return Err(DataError::NoColumn { file, name, option, names });
-        }
-        if exclude.contains(name) {
-            return Err(DataError::ListedTwice { name: name.clone(), option });
-        }
+    if list.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let (known, excluded) = (raw.by_name(), set(exclude));
+    if let Some(name) = list.iter().find(|name| !known.contains_key(name.as_str())) {
+        let (file, name, names) = (raw.file.clone(), name.clone(), raw.names());
+        return Err(DataError::NoColumn { file, name, option, names });
+    }
+    match list.iter().find(|name| excluded.contains(name.as_str())) {
+        Some(name) => Err(DataError::ListedTwice { name: name.clone(), option }),
+        None => Ok(()),
+    }
 }
 
 fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
@@ -214,15 +314,19 @@ fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
     })
 }
 
-/// What a covariate is.
+/// What a covariate is; missing values say nothing about it.
 fn kind(raw: &Raw, column: &RawColumn, categorical: bool) -> Result<TermKind, DataError> {
-    check_present(raw, column, false)?;
     let (file, name) = (|| raw.file.clone(), || column.name.clone());
-    let constant = |value: String| DataError::Constant { file: file(), column: name(), value };
+    check_kind(raw, column)?;
+    if RESERVED.contains(&column.name.as_str()) {
+        return Err(DataError::Reserved { file: file(), name: name() });
+    }
+    if let Some(value) = column.constant() {
+        return Err(DataError::Constant { file: file(), column: name(), value });
+    }
     if categorical || is_text(raw, column)? {
-        let levels = levels(raw, column)?;
+        let levels = levels(column);
         return match levels.len() {
-            1 => Err(constant(levels[0].clone())),
             // Somebody who says that these are categories knows better.
             count if !categorical && 2 * count > raw.rows() => {
                 Err(DataError::Identifier { file: file(), column: name(), levels: count, rows: raw.rows() })
@@ -233,23 +337,29 @@ fn kind(raw: &Raw, column: &RawColumn, categorical: bool) -> Result<TermKind, Da
             _ => Ok(TermKind::Categories { levels }),
         };
     }
-    let boolean = is_boolean(column);
-    let values = if boolean { booleans(column) } else { numbers(raw, column)? };
-    if values.iter().all(|value| *value == values[0]) {
-        return Err(constant(values[0].to_string()));
+    if is_boolean(column) {
+        return Ok(TermKind::Boolean {});
     }
-    Ok(if boolean { TermKind::Boolean {} } else { TermKind::Number {} })
+    check_numbers(raw, column)?;
+    Ok(if column.dates { TermKind::Date {} } else { TermKind::Number {} })
+}
+
+/// A column must hold numbers or texts.
+pub(super) fn check_kind(raw: &Raw, column: &RawColumn) -> Result<(), DataError> {
+    match &column.unusable {
+        None => Ok(()),
+        Some(kind) => Err(DataError::Kind { file: raw.file.clone(), column: column.name.clone(), kind: kind.clone() }),
+    }
 }
 
 /// Two texts as a response, where the likelihood can use them.
 fn response_levels(raw: &Raw, column: &RawColumn, likelihood: &Likelihood) -> Result<Option<[String; 2]>, DataError> {
-    check_present(raw, column, true)?;
+    check_kind(raw, column)?;
     if is_boolean(column) || !is_text(raw, column)? {
         return Ok(None);
     }
     let (file, name) = (raw.file.clone(), column.name.clone());
-    let levels = levels(raw, column)?;
-    match <[String; 2]>::try_from(levels) {
+    match <[String; 2]>::try_from(levels(column)) {
         Ok(levels) if matches!(likelihood, Likelihood::Logistic {}) => Ok(Some(levels)),
         Ok([first, second]) => Err(DataError::TwoLevels { file, column: name, first, second }),
         Err(levels) if levels.len() == 1 => {
@@ -259,119 +369,90 @@ fn response_levels(raw: &Raw, column: &RawColumn, likelihood: &Likelihood) -> Re
     }
 }
 
-pub(super) fn check_present(raw: &Raw, column: &RawColumn, response: bool) -> Result<(), DataError> {
-    let missing = || column.others.iter().filter(|(_, cell)| matches!(cell, Cell::Missing(_)));
-    let Some((row, Cell::Missing(cell))) = missing().next() else { return Ok(()) };
-    Err(DataError::Missing {
-        file: raw.file.clone(),
-        place: raw.place(*row),
-        column: column.name.clone(),
-        cell: if cell.is_empty() { "the cell is empty".into() } else { cell.clone() },
-        count: missing().count(),
-        response,
-    })
-}
-
 /// `true` and `false`, and nothing else.
-fn is_boolean(column: &RawColumn) -> bool {
-    let is_truth = |cell: &Cell| matches!(cell, Cell::Text(text) if truth(text).is_some());
-    column.others.len() == column.numbers.len() && column.others.iter().all(|(_, cell)| is_truth(cell))
+pub(super) fn is_boolean(column: &RawColumn) -> bool {
+    let mut texts = column.texts().peekable();
+    texts.peek().is_some()
+        && texts.all(|(_, text)| truth(text).is_some())
+        && column.others.len() == column.numbers.len()
 }
 
-fn truth(text: &str) -> Option<bool> {
-    match text.to_lowercase().as_str() {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    }
+pub(super) fn truth(text: &str) -> Option<bool> {
+    [("true", true), ("false", false)].into_iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, is)| is)
 }
 
 fn booleans(column: &RawColumn) -> Vec<f64> {
-    let value = |cell: &Cell| matches!(cell, Cell::Text(text) if truth(text) == Some(true));
-    column.others.iter().map(|(_, cell)| f64::from(u8::from(value(cell)))).collect()
+    column.texts().map(|(_, text)| f64::from(u8::from(truth(text) == Some(true)))).collect()
 }
 
 /// Whether a column holds texts. A few texts among numbers are mistakes.
 fn is_text(raw: &Raw, column: &RawColumn) -> Result<bool, DataError> {
-    if column.others.is_empty() || is_boolean(column) {
+    let texts = column.texts().count();
+    if texts == 0 || is_boolean(column) {
         return Ok(false);
     }
     if let Some(error) = decimal_comma(raw, column) {
         return Err(error);
     }
-    if 2 * column.others.len() < column.numbers.len() {
+    if 2 * texts < column.numbers.len() - column.missing().count() {
         return Err(text_cell(raw, column));
     }
     Ok(true)
 }
 
-/// Decimal commas where there should be points.
+/// Texts that are numbers with decimal commas, where there should be points.
+fn decimal_commas(column: &RawColumn) -> impl Iterator<Item = (usize, &str)> {
+    column.texts().filter(|(_, text)| with_decimal_comma(text).is_some())
+}
+
+pub(super) fn has_decimal_commas(column: &RawColumn) -> bool {
+    decimal_commas(column).next().is_some()
+}
+
 fn decimal_comma(raw: &Raw, column: &RawColumn) -> Option<DataError> {
-    let number = |(row, cell): &'_ (usize, Cell)| match cell {
-        Cell::Text(text) if with_decimal_comma(text).is_some() => Some((*row, text.clone())),
-        _ => None,
-    };
-    let found = || column.others.iter().filter_map(number);
-    let (row, cell) = found().next()?;
-    let (file, place, count) = (raw.file.clone(), raw.place(row), found().count());
-    Some(DataError::DecimalComma { file, place, column: column.name.clone(), cell, count })
+    let (row, cell) = decimal_commas(column).next()?;
+    let (file, place, count) = (raw.file.clone(), raw.place(row), decimal_commas(column).count());
+    Some(DataError::DecimalComma { file, place, column: column.name.clone(), cell: cell.into(), count })
 }
 
 fn text_cell(raw: &Raw, column: &RawColumn) -> DataError {
-    let (row, cell) = match column.others.first() {
-        Some((row, Cell::Text(cell) | Cell::Missing(cell))) => (*row, cell.clone()),
-        _ => (0, String::new()),
-    };
-    let (file, place, count) = (raw.file.clone(), raw.place(row), column.others.len());
-    DataError::TextCell { file, place, column: column.name.clone(), cell, count }
+    let (row, cell) = column.texts().next().unwrap_or((0, ""));
+    let (file, place, count) = (raw.file.clone(), raw.place(row), column.texts().count());
+    DataError::TextCell { file, place, column: column.name.clone(), cell: cell.into(), count }
+}
+
+/// Nothing but finite numbers and missing values.
+fn check_numbers(raw: &Raw, column: &RawColumn) -> Result<(), DataError> {
+    if column.texts().next().is_some() {
+        return Err(decimal_comma(raw, column).unwrap_or_else(|| text_cell(raw, column)));
+    }
+    if let Some(row) = column.numbers.iter().position(|value| value.is_infinite()) {
+        let (file, place, value) = (raw.file.clone(), raw.place(row), column.numbers[row]);
+        return Err(DataError::NotFinite { file, place, column: column.name.clone(), value });
+    }
+    Ok(())
 }
 
 /// A column of nothing but finite numbers.
 pub(super) fn numbers(raw: &Raw, column: &RawColumn) -> Result<Vec<f64>, DataError> {
-    check_present(raw, column, false)?;
-    if !column.others.is_empty() {
-        return Err(decimal_comma(raw, column).unwrap_or_else(|| text_cell(raw, column)));
-    }
-    if let Some(row) = column.numbers.iter().position(|value| !value.is_finite()) {
-        let (file, place, value) = (raw.file.clone(), raw.place(row), column.numbers[row]);
-        return Err(DataError::NotFinite { file, place, column: column.name.clone(), value });
-    }
+    check_numbers(raw, column)?;
     Ok(column.numbers.clone())
 }
 
-/// Cells as texts.
-fn texts(raw: &Raw, column: &RawColumn) -> Result<Vec<String>, DataError> {
-    check_present(raw, column, false)?;
-    let mut texts: Vec<String> = column.numbers.iter().map(f64::to_string).collect();
-    for (row, cell) in &column.others {
-        if let Cell::Text(text) = cell {
-            texts[*row].clone_from(text);
-        }
-    }
-    Ok(texts)
+/// Cells as texts; empty where they are missing.
+fn texts(column: &RawColumn) -> Vec<String> {
+    let text = |number: &f64| if number.is_nan() { String::new() } else { number.to_string() };
+    let mut texts: Vec<String> = column.numbers.iter().map(text).collect();
+    column.texts().for_each(|(row, text)| texts[row] = text.into());
+    texts
 }
 
 /// Different texts in order: numbers by size, then words.
-fn levels(raw: &Raw, column: &RawColumn) -> Result<Vec<String>, DataError> {
-    let mut levels = texts(raw, column)?;
+fn levels(column: &RawColumn) -> Vec<String> {
+    let numbers = column.present_numbers().map(|number| number.to_string());
+    let mut levels: Vec<String> = column.texts().map(|(_, text)| text.to_string()).chain(numbers).collect();
     let key = |text: &String| text.parse::<f64>().unwrap_or(f64::INFINITY);
     levels.sort_by(|a, b| key(a).total_cmp(&key(b)).then_with(|| a.cmp(b)));
     levels.dedup();
-    Ok(levels)
-}
-
-/// A column of 0 and 1 for each level but the first.
-fn indicators(raw: &Raw, column: &RawColumn, levels: &[String]) -> Result<Vec<f64>, DataError> {
-    let cells = texts(raw, column)?;
-    if let Some(row) = cells.iter().position(|cell| !levels.contains(cell)) {
-        return Err(DataError::UnknownLevel {
-            file: raw.file.clone(),
-            place: raw.place(row),
-            column: column.name.clone(),
-            cell: cells[row].clone(),
-            levels: levels.to_vec(),
-        });
-    }
-    let is = |cell: &String, level: &String| f64::from(u8::from(cell == level));
-    Ok(levels[1..].iter().flat_map(|level| cells.iter().map(|cell| is(cell, level)).collect::<Vec<_>>()).collect())
+    levels
 }

@@ -28,8 +28,14 @@ impl Question for Causal {
     fn load(config: &Config) -> Result<Self> {
         let ProblemConfig::Dag(asked) = &config.problem else { return Err(other_kind(config)) };
         let source = &config.source;
-        let choice =
-            NodeChoice { include: &source.include, exclude: &source.exclude, log: &asked.log, scale: asked.scale() };
+        let choice = NodeChoice {
+            include: &source.include,
+            exclude: &source.exclude,
+            log: &asked.log,
+            scale: asked.scale(),
+            missing: source.missing,
+            missing_values: &source.missing_values,
+        };
         let nodes = Nodes::load(&source.data, &choice)?;
         let names = &nodes.table.names;
         let settings = asked.settings(&nodes.file, names)?;

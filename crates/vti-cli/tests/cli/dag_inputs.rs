@@ -26,7 +26,7 @@ fn refused(content: &str, more: &[&str], parts: &[&str]) {
 #[test]
 fn columns_that_are_no_nodes() {
     refused(&changed(1, "a,b,a,d"), &[], &["columns 1 and 3 are both called a", "hint: rename"]);
-    refused(&changed(5, "1,NA,3,4"), &[], &["line 5, column b: the value is missing (NA)", "--exclude b"]);
+    refused(&changed(5, "1,NA,3,4"), &[], &["the first in line 5: b 1", "--exclude b"]);
     refused(&changed(5, "1,red,3,4"), &[], &["line 5, column b: \"red\" is not a number", "--exclude b"]);
     refused(&changed(5, "1,inf,3,4"), &[], &["line 5, column b: inf is not finite"]);
     let constant = table(|number, old| {
@@ -34,7 +34,11 @@ fn columns_that_are_no_nodes() {
         cells[1] = if number == 1 { "b" } else { "7" };
         cells.join(",")
     });
-    refused(&constant, &[], &["column b is constant, every cell is 7: nothing can depend on it", "--exclude b"]);
+    refused(
+        &constant,
+        &["--include", "a,b,c"],
+        &["column b is constant, every cell is 7: nothing can depend on it", "--exclude b"],
+    );
     refused(&fine(), &["--include", "a"], &["at least 2 nodes, and 1 columns are left", "--include"]);
     refused("a,b\n1,2\n2,1\n", &[], &["2 rows are too few, at least 3"]);
     let header: Vec<String> = (0..65).map(|i| format!("c{i}")).collect();
@@ -48,7 +52,7 @@ fn columns_that_are_no_nodes() {
     );
     refused(&fine(), &["--include", "aa,b"], &["there is no column aa, which --include names", "did you mean a?"]);
     refused(&fine(), &["--columns", "a,b", "--exclude", "b"], &["b is listed in both --exclude and --include"]);
-    refused(&fine(), &["--log"], &["column b: 0 has no logarithm", "leave the column out of --log"]);
+    refused(&fine(), &["--log"], &["column b: 0 has no logarithm", "leave b,c,d out of --log"]);
     refused(&fine(), &["--log=aa"], &["there is no column aa, which --log names", "did you mean a?"]);
 }
 

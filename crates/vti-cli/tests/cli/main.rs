@@ -16,7 +16,10 @@ mod results;
 mod search;
 mod simulate;
 mod support;
+mod tables;
 
 /// Its own tests run here: the program is not compiled once more for them.
+#[path = "../../src/shown.rs"]
+mod shown;
 #[path = "../../src/suggest.rs"]
 mod suggest;

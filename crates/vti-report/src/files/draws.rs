@@ -2,7 +2,7 @@
 
 use vti::answer::Samples;
 
-use super::{ACTIVE, FIRST, FileError, csv_bytes};
+use super::{ACTIVE, Cells, CsvTable, FIRST, FileError};
 
 /// What a parameter's column is called in tables of draws: as the parameter, unless another column is called that.
 ///
@@ -15,17 +15,16 @@ pub fn column_name(parameter: &str) -> String {
 }
 
 /// One line per draw; cells of parameters that a model does not have are empty.
-pub fn draws_csv(samples: &Samples) -> Result<Vec<u8>, FileError> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+pub fn draws_csv(samples: &Samples, cells: Cells) -> Result<Vec<u8>, FileError> {
     let names = samples.names.iter().map(|name| column_name(name));
-    writer.write_record(FIRST.into_iter().map(String::from).chain(names))?;
+    let mut table = CsvTable::new(cells, FIRST.into_iter().map(String::from).chain(names))?;
     for row in 0..samples.len() {
         let model = &samples.models[samples.model[row]];
         let numbers = [samples.log_q[row], samples.log_target[row], samples.log_weight[row]].map(|x| x.to_string());
         let values = (0..samples.names.len())
             .map(|parameter| samples.value(row, parameter).map_or_else(String::new, |value| value.to_string()));
         let texts = [model.label.clone(), model.word.clone()];
-        writer.write_record(texts.into_iter().chain(numbers).chain(values))?;
+        table.row(texts.into_iter().chain(numbers).chain(values))?;
     }
-    csv_bytes(writer)
+    table.bytes()
 }

@@ -4,20 +4,19 @@ use std::fmt::Write as _;
 
 use vti::answer::{Edge, Edges, Quantity};
 
-use super::FileError;
+use super::{Cells, CsvTable, FileError};
 use crate::markup::escape;
 
 /// `edges.csv`: every edge that there could be, most probable first.
-pub fn edges_csv(edges: &Edges) -> Result<Vec<u8>, FileError> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(["from", "to", "q", "corrected", "se", "reverse", "none", "exact"])?;
+pub fn edges_csv(edges: &Edges, cells: Cells) -> Result<Vec<u8>, FileError> {
+    let mut table = CsvTable::new(cells, ["from", "to", "q", "corrected", "se", "reverse", "none", "exact"])?;
     for Edge { from, to, probability: Quantity { q, corrected, se, exact }, reverse, none } in edges.ranked() {
         let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let numbers = [corrected, se, reverse, none].map(|number| number.to_string());
         let names = [edges.nodes[from].clone(), edges.nodes[to].clone()];
-        writer.write_record(names.into_iter().chain([cell(learned(q))]).chain(numbers).chain([cell(exact)]))?;
+        table.row(names.into_iter().chain([cell(learned(q))]).chain(numbers).chain([cell(exact)]))?;
     }
-    super::csv_bytes(writer)
+    table.bytes()
 }
 
 /// What q says, where there is one.
@@ -107,7 +106,7 @@ mod tests {
 
     #[test]
     fn edges_are_listed_most_probable_first_with_what_both_directions_leave() {
-        let text = String::from_utf8(edges_csv(&edges()).unwrap()).unwrap();
+        let text = String::from_utf8(edges_csv(&edges(), Cells::Guarded).unwrap()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 7);
         assert_eq!(lines[0], "from,to,q,corrected,se,reverse,none,exact");

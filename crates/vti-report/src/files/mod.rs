@@ -1,6 +1,7 @@
 //! An answer as files, one by one or all at once. Every file is written beside its place and then renamed, so it is whole or
 //! not there.
 
+mod csv_table;
 mod draws;
 mod graph;
 mod models;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use ::parquet::errors::ParquetError;
 use vti::answer::{AnswerError, Findings};
 
+pub use self::csv_table::{Cells, CsvTable};
 pub use self::draws::{column_name, draws_csv};
 pub use self::graph::{dot, edges_csv, graphml};
 pub use self::models::models_csv;
@@ -116,17 +118,12 @@ pub fn write(found: &Findings, beside: &Beside<'_>, dir: &Path) -> Result<(), Fi
     let Findings { answer, models, samples } = found;
     std::fs::create_dir_all(dir).map_err(|error| FileError::Write { path: dir.into(), error })?;
     put(&dir.join(DRAWS), &draws_parquet(samples, beside.schema)?)?;
-    put(&dir.join(MODELS), &models_csv(models)?)?;
+    put(&dir.join(MODELS), &models_csv(models, beside.cells)?)?;
     if let Some(graphs) = answer.found.graphs() {
-        put(&dir.join(EDGES), &edges_csv(&graphs.edges)?)?;
+        put(&dir.join(EDGES), &edges_csv(&graphs.edges, beside.cells)?)?;
         put(&dir.join(DOT), dot(&graphs.edges).as_bytes())?;
         put(&dir.join(GRAPHML), graphml(&graphs.edges).as_bytes())?;
     }
     put(&dir.join(PAGE), page(answer, Some(samples), beside).as_bytes())?;
     put(&dir.join(SUMMARY), (answer.to_json()? + "\n").as_bytes())
-}
-
-/// The bytes of a CSV table.
-pub fn csv_bytes(writer: csv::Writer<Vec<u8>>) -> Result<Vec<u8>, FileError> {
-    writer.into_inner().map_err(|error| csv::Error::from(error.into_error()).into())
 }

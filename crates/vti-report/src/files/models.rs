@@ -2,27 +2,16 @@
 
 use vti::answer::{ModelAnswer, Quantity};
 
-use super::FileError;
+use super::{Cells, CsvTable, FileError};
 
 /// `models.csv`: every model that was met.
-pub fn models_csv(models: &[ModelAnswer]) -> Result<Vec<u8>, FileError> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "model",
-        "label",
-        "size",
-        "q",
-        "corrected",
-        "se",
-        "exact",
-        "log_evidence",
-        "log_evidence_se",
-        "khat",
-    ])?;
+pub fn models_csv(models: &[ModelAnswer], cells: Cells) -> Result<Vec<u8>, FileError> {
+    let names = ["model", "label", "size", "q", "corrected", "se", "exact", "log_evidence", "log_evidence_se", "khat"];
+    let mut table = CsvTable::new(cells, names)?;
     let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for ModelAnswer { word, label, size, probability, log_evidence, khat } in models {
         let Quantity { q, corrected, se, exact } = *probability;
-        writer.write_record([
+        table.row([
             word.clone(),
             label.clone(),
             size.to_string(),
@@ -35,5 +24,5 @@ pub fn models_csv(models: &[ModelAnswer]) -> Result<Vec<u8>, FileError> {
             cell(*khat),
         ])?;
     }
-    super::csv_bytes(writer)
+    table.bytes()
 }

@@ -20,6 +20,7 @@ use vti::answer::{Answer, Found, Method, Samples};
 
 use self::draws::Draws;
 use self::graph::Known;
+use crate::files::Cells;
 use crate::markup::escape;
 use crate::plot::{Colour, PALETTE, PALETTE_DARK};
 
@@ -62,6 +63,8 @@ pub struct Beside<'a> {
     pub settings: &'a str,
     /// What the columns of the data mean, for the file of draws.
     pub schema: Option<&'a serde_json::Value>,
+    /// How cells of CSV files are written.
+    pub cells: Cells,
 }
 
 /// Which versions of a number there are.
@@ -97,7 +100,7 @@ struct Content<'a> {
 /// assert!(page(&answer, None, &Beside::default()).contains("<h1>How many tones are there?</h1>"));
 /// ```
 pub fn page(answer: &Answer, samples: Option<&Samples>, beside: &Beside<'_>) -> String {
-    let Beside { trace, settings, schema: _ } = *beside;
+    let Beside { trace, settings, schema: _, cells: _ } = *beside;
     let (exact, draws) = (exact_name(answer), samples.map(Draws::new));
     let corrected = match answer.correction {
         Method::Exact => None,

@@ -10,7 +10,8 @@ use vti_report::table;
 use super::{FoundModel, ShownArgs, models_table};
 use crate::config::Config;
 use crate::failure::Ending;
-use crate::question::Causal;
+use crate::print;
+use crate::question::{Causal, Question};
 use crate::session::Session;
 
 /// What is printed for machines.
@@ -31,6 +32,7 @@ struct Edges {
 
 pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
     let session = Session::<Causal>::new(config)?;
+    session.question.notes().iter().for_each(|note| print::talk(note));
     let Causal { dag, nodes, .. } = &session.question;
     let exact = Enumeration::of(dag)?;
     let describe = |place: usize| {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use vti_report::files::csv_bytes;
+use vti_report::files::{Cells, CsvTable};
 use vti_report::table;
 
 use super::deliver;
@@ -55,6 +55,9 @@ struct ShownArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
+    /// Leave cells as they are, also those that a spreadsheet would take for formulas
+    #[arg(long)]
+    raw_csv: bool,
 }
 
 #[derive(Clone, Serialize)]
@@ -82,18 +85,18 @@ impl ShownArgs {
     /// Writes all models, most probable first, where that was asked for, and keeps those that are shown.
     fn take(&self, models: impl Iterator<Item = FoundModel>) -> Result<Vec<FoundModel>> {
         let Some(path) = &self.out else { return Ok(models.take(self.top).collect()) };
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(["model", "label", "size", "probability", "log_evidence"])?;
+        let names = ["model", "label", "size", "probability", "log_evidence"];
+        let mut table = CsvTable::new(Cells::raw_if(self.raw_csv), names)?;
         let mut kept = Vec::new();
         for model in models {
             let FoundModel { word, label, size, probability, log_evidence } = &model;
             let numbers = [size.to_string(), probability.to_string(), log_evidence.to_string()];
-            writer.write_record([word, label].into_iter().chain(&numbers))?;
+            table.row([word, label].into_iter().chain(&numbers))?;
             if kept.len() < self.top {
                 kept.push(model);
             }
         }
-        deliver(Some(path), &csv_bytes(writer)?)?;
+        deliver(Some(path), &table.bytes()?)?;
         Ok(kept)
     }
 

@@ -10,7 +10,8 @@ use vti_report::table;
 use super::{FoundModel, ShownArgs, models_table};
 use crate::config::Config;
 use crate::failure::Ending;
-use crate::question::Select;
+use crate::print;
+use crate::question::{Question, Select};
 use crate::session::Session;
 
 /// What is printed for machines.
@@ -26,6 +27,7 @@ struct Found {
 
 pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
     let session = Session::<Select>::new(config)?;
+    session.question.notes().iter().for_each(|note| print::talk(note));
     let selection = &session.question.selection;
     let exact = enumerate(selection, &session.workers()?, &EnumerationLimits::default())?;
     let models = exact.ranking().into_iter().map(|number| describe(selection, &exact, number));

@@ -1,0 +1,106 @@
+//! From the columns of a table to the numbers of terms.
+
+use vti::problem::selection::Term;
+
+use super::DataError;
+use super::raw::{Cell, Raw, RawColumn};
+use super::schema::{TermKind, TermSchema, truth};
+
+/// Why a cell has no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reason {
+    Missing,
+    /// A text where there should be a number.
+    NotNumber,
+    UnknownLevel,
+}
+
+/// Terms of a table, and what could not be read.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    pub(crate) terms: Vec<Term>,
+    /// Column, row and reason; the numbers of such a row are not numbers.
+    pub(crate) unreadable: Vec<(String, usize, Reason)>,
+}
+
+/// The numbers of terms.
+pub(super) fn encode(terms: &[TermSchema], raw: &Raw) -> Result<Encoded, DataError> {
+    let columns = raw.by_name();
+    let mut found = Encoded { terms: Vec::with_capacity(terms.len()), unreadable: Vec::new() };
+    for term in terms {
+        let Some(column) = columns.get(term.source()) else {
+            let (file, name, names) = (raw.file.clone(), term.source().to_string(), raw.names());
+            return Err(DataError::MissingColumn { file, name, names });
+        };
+        let cells: Vec<Result<Value, Reason>> = values(term, column);
+        for (row, cell) in cells.iter().enumerate() {
+            if let Err(reason) = cell
+                && !(*reason == Reason::Missing && term.fill.is_some())
+            {
+                found.unreadable.push((column.name.clone(), row, *reason));
+            }
+        }
+        found.terms.push(term.term(numbers(term, &cells)));
+    }
+    Ok(found)
+}
+
+/// What stands for missing values of a term: the means of its columns where there are values.
+pub(super) fn means(term: &TermSchema, column: &RawColumn) -> Vec<f64> {
+    let cells: Vec<Result<Value, Reason>> = values(term, column).into_iter().filter(Result::is_ok).collect();
+    let rows = cells.len().max(1);
+    numbers(term, &cells).chunks(rows).map(|column| column.iter().sum::<f64>() / rows as f64).collect()
+}
+
+/// What a cell says.
+#[derive(Clone, Copy)]
+enum Value {
+    Number(f64),
+    /// The place among the levels.
+    Level(usize),
+}
+
+/// The cells of a column as a term sees them.
+fn values(term: &TermSchema, column: &RawColumn) -> Vec<Result<Value, Reason>> {
+    let level = |text: &str| match &term.kind {
+        TermKind::Categories { levels } => {
+            levels.iter().position(|level| level == text).map(Value::Level).ok_or(Reason::UnknownLevel)
+        }
+        TermKind::Boolean {} => truth(text).map(|is| Value::Number(f64::from(u8::from(is)))).ok_or(Reason::NotNumber),
+        _ => Err(Reason::NotNumber),
+    };
+    if let TermKind::Missing { .. } = term.kind {
+        let mut values = vec![Ok(Value::Number(0.0)); column.numbers.len()];
+        column.missing().for_each(|row| values[row] = Ok(Value::Number(1.0)));
+        return values;
+    }
+    let is_categorical = matches!(term.kind, TermKind::Categories { .. });
+    let mut values: Vec<Result<Value, Reason>> = column
+        .numbers
+        .iter()
+        .map(|number| match number {
+            number if is_categorical => level(&number.to_string()),
+            number if number.is_finite() => Ok(Value::Number(*number)),
+            _ => Err(Reason::NotNumber),
+        })
+        .collect();
+    for (row, cell) in &column.others {
+        values[*row] = match cell {
+            Cell::Text(text) => level(text),
+            _ => Err(Reason::Missing),
+        };
+    }
+    values
+}
+
+/// Numbers of the columns of a term, one column after another.
+fn numbers(term: &TermSchema, cells: &[Result<Value, Reason>]) -> Vec<f64> {
+    let count = term.columns().len();
+    let number = |place: usize, cell: &Result<Value, Reason>| match cell {
+        Ok(Value::Number(number)) => *number,
+        Ok(Value::Level(level)) => f64::from(u8::from(*level == place + 1)),
+        Err(Reason::Missing) => term.fill.as_ref().map_or(f64::NAN, |fill| fill[place]),
+        Err(_) => f64::NAN,
+    };
+    (0..count).flat_map(|place| cells.iter().map(move |cell| number(place, cell))).collect()
+}

@@ -1,0 +1,104 @@
+//! Values that are not there: how they are written, and what becomes of them.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{DataError, MissingValues};
+use super::raw::{Cell, Raw};
+use crate::shown::listed;
+
+/// What becomes of rows with missing values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Missing {
+    // They are counted and refused.
+    #[default]
+    Error,
+    // Rows with missing values are left out.
+    Drop,
+    // A missing value becomes the column's mean, and a column NAME_missing says where.
+    Indicator,
+}
+
+/// How a missing value is written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    named: Vec<String>,
+    numbers: Vec<f64>,
+}
+
+/// Recognised everywhere, in lower case.
+const WORDS: [&str; 9] = ["", "na", "n/a", "nan", "null", ".", "?", "<na>", "#n/a"];
+
+impl Words {
+    /// The usual words and these; what is a number is compared as a number.
+    pub(crate) fn new(named: &[String]) -> Self {
+        let named: Vec<String> = named.iter().map(|word| word.trim().to_string()).collect();
+        Self { numbers: named.iter().filter_map(|word| word.parse().ok()).collect(), named }
+    }
+
+    pub(super) fn are(&self, cell: &str) -> bool {
+        WORDS.iter().any(|word| word.eq_ignore_ascii_case(cell)) || self.named.iter().any(|word| word == cell)
+    }
+
+    pub(super) fn are_number(&self, number: f64) -> bool {
+        number.is_nan() || self.numbers.contains(&number)
+    }
+}
+
+/// Missing values of each column that has some.
+fn counts(raw: &Raw) -> Vec<(String, usize)> {
+    let count = |column: &super::raw::RawColumn| (column.name.clone(), column.missing().count());
+    raw.columns.iter().map(count).filter(|(_, count)| *count > 0).collect()
+}
+
+/// "a 3, b 2".
+fn counted(columns: &[(String, usize)]) -> String {
+    listed(columns.iter().map(|(name, count)| (name.as_str(), format!(" {count}"))), columns.len())
+}
+
+/// Refuses missing values, or leaves out their rows; the response's with indicators, too, as nothing can be learned from
+/// them. What was done is said.
+pub(super) fn treat(raw: &mut Raw, missing: Missing, response: Option<&str>) -> Result<Option<String>, DataError> {
+    let columns = counts(raw);
+    let rows: BTreeSet<usize> = raw
+        .columns
+        .iter()
+        .filter(|column| missing != Missing::Indicator || Some(column.name.as_str()) == response)
+        .flat_map(|column| column.missing())
+        .collect();
+    let Some(first) = rows.first() else { return Ok(None) };
+    let (file, all) = (raw.file.clone(), raw.rows());
+    if missing == Missing::Error {
+        let first = raw.place(*first);
+        let others = columns.iter().map(|(name, _)| name.clone()).filter(|name| Some(name.as_str()) != response);
+        return Err(DataError::Missing(Box::new(MissingValues {
+            file,
+            counts: counted(&columns),
+            count: columns.iter().map(|(_, count)| count).sum(),
+            columns: columns.len(),
+            first,
+            rows: [rows.len(), all - rows.len()],
+            others: others.collect(),
+            graph: response.is_none(),
+        })));
+    }
+    if rows.len() == all {
+        return Err(DataError::AllMissing { file, rows: all, counts: counted(&columns) });
+    }
+    let shown = match missing {
+        Missing::Indicator => {
+            let response: Vec<_> = columns.into_iter().filter(|(name, _)| Some(name.as_str()) == response).collect();
+            counted(&response)
+        }
+        Missing::Error | Missing::Drop => counted(&columns),
+    };
+    raw.keep_rows(|row| !rows.contains(&row));
+    Ok(Some(format!("left out {} of {all} rows, which have missing values: {shown}", rows.len())))
+}
+
+/// Whether a cell says that its value is not there.
+pub(super) fn is_missing(cell: &Cell) -> bool {
+    matches!(cell, Cell::Missing(_))
+}

@@ -1,0 +1,151 @@
+//! Where tables come from: files, standard input, data that come with the program; packed or not.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::DataError;
+use super::missing::Words;
+use super::raw::{Cell, Raw, RawColumn};
+
+/// A path, standard input, or data that come with the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// As the user knows it.
+    pub(crate) name: String,
+    /// Unpacked.
+    pub(crate) bytes: Vec<u8>,
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Parquet,
+}
+
+/// Data that come with the program.
+const BUILTIN: [(&str, &str); 5] = [
+    ("prostate", include_str!("../../../../data/prostate.csv")),
+    ("hald", include_str!("../../../../data/hald.csv")),
+    ("sachs", include_str!("../../../../data/sachs.csv")),
+    ("sachs-consensus-17", include_str!("../../../../data/sachs-consensus-17.csv")),
+    ("sachs-consensus-18", include_str!("../../../../data/sachs-consensus-18.csv")),
+];
+
+/// What the names of built-in data start with.
+pub(crate) const BUILTIN_PREFIX: &str = "builtin:";
+
+/// The name of standard input.
+pub(crate) const STDIN: &str = "-";
+
+/// Whether a name is that of a file.
+pub(crate) fn is_path(name: &str) -> bool {
+    name != STDIN && !name.starts_with(BUILTIN_PREFIX)
+}
+
+/// What packed contents start with.
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+/// What a Parquet file starts with.
+const PARQUET: &[u8] = b"PAR1";
+
+impl Source {
+    /// Reads the bytes and unpacks them.
+    pub(crate) fn read(name: &str) -> Result<Self, DataError> {
+        if let Some(builtin) = name.strip_prefix(BUILTIN_PREFIX) {
+            let Some((_, text)) = BUILTIN.iter().find(|(name, _)| *name == builtin) else {
+                let names = BUILTIN.map(|(name, _)| name.to_string()).to_vec();
+                return Err(DataError::NoBuiltin { name: builtin.into(), names });
+            };
+            return Ok(Self { name: name.into(), bytes: text.as_bytes().to_vec(), format: Format::Csv });
+        }
+        let shown = if name == STDIN { "standard input" } else { name };
+        let bytes = if name == STDIN { standard_input() } else { std::fs::read(name) };
+        let bytes = bytes.map_err(|error| DataError::Io { file: shown.into(), error })?;
+        let bytes = unpack(shown, bytes)?;
+        let format = format(name, &bytes)?;
+        Ok(Self { name: shown.into(), bytes, format })
+    }
+
+    /// Tells contents apart.
+    pub(crate) fn fingerprint(&self) -> String {
+        format!("crc32:{:08x}", crc32fast::hash(&self.bytes))
+    }
+
+    /// The cells of a column as they are written, if there is such a column.
+    pub(crate) fn texts(&self, column: &str) -> Result<Option<Vec<String>>, DataError> {
+        if self.format == Format::Csv {
+            let records = super::csv::records(&self.name, &self.bytes)?;
+            let place = records.header.iter().position(|name| name == column);
+            return Ok(place.map(|place| records.lines.iter().map(|(_, record)| record[place].to_string()).collect()));
+        }
+        let raw = super::parquet::read(&self.name, &self.bytes, &Words::default())?;
+        let found = raw.columns.into_iter().find(|found| found.name == column);
+        Ok(found.map(|column| {
+            let mut texts: Vec<String> = column.numbers.iter().map(f64::to_string).collect();
+            for (row, cell) in column.others {
+                if let Cell::Text(text) | Cell::Missing(text) = cell {
+                    texts[row] = text;
+                }
+            }
+            texts
+        }))
+    }
+
+    /// The columns; `words` say that a value is not there.
+    pub(crate) fn parse(&self, words: &Words) -> Result<Raw, DataError> {
+        let file = || self.name.clone();
+        if self.bytes.iter().all(u8::is_ascii_whitespace) {
+            return Err(DataError::Empty { file: file() });
+        }
+        let mut raw = match self.format {
+            Format::Csv => super::csv::read(&self.name, &self.bytes, words)?,
+            Format::Parquet => super::parquet::read(&self.name, &self.bytes, words)?,
+        };
+        raw.columns.iter_mut().for_each(RawColumn::decide_kind);
+        if raw.rows() == 0 {
+            return Err(DataError::NoRows { file: file() });
+        }
+        Ok(raw)
+    }
+}
+
+/// All of standard input, which can be read once.
+fn standard_input() -> std::io::Result<Vec<u8>> {
+    static READ: AtomicBool = AtomicBool::new(false);
+    if READ.swap(true, Ordering::Relaxed) {
+        return Err(std::io::Error::other("was read already, and cannot be two tables"));
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What is packed, as its first bytes say.
+fn unpack(file: &str, bytes: Vec<u8>) -> Result<Vec<u8>, DataError> {
+    let (codec, unpacked) = if bytes.starts_with(GZIP) {
+        let mut unpacked = Vec::new();
+        ("gzip", flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut unpacked).map(|_| unpacked))
+    } else if bytes.starts_with(ZSTD) {
+        ("zstd", zstd::stream::decode_all(&bytes[..]))
+    } else {
+        return Ok(bytes);
+    };
+    unpacked.map_err(|error| DataError::Unpack { file: file.into(), codec, error })
+}
+
+/// What a table is, as its first bytes say, or else its name.
+fn format(name: &str, bytes: &[u8]) -> Result<Format, DataError> {
+    if bytes.starts_with(PARQUET) {
+        return Ok(Format::Parquet);
+    }
+    let path = Path::new(name);
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("csv" | "tsv" | "txt" | "data" | "gz" | "zst" | "zstd") => Ok(Format::Csv),
+        Some("parquet" | "pq") => Ok(Format::Parquet),
+        _ if name == STDIN => Ok(Format::Csv),
+        _ => Err(DataError::Extension { path: path.into() }),
+    }
+}

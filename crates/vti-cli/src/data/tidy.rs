@@ -1,0 +1,123 @@
+//! Columns that say nothing are left out, dates become numbers, and missing values are treated; all of it is said.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::missing::{Missing, treat};
+use super::raw::{Raw, RawColumn};
+use super::{DataError, schema};
+use crate::shown::shown;
+
+/// A column that does not take part, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LeftOut {
+    pub(crate) column: String,
+    pub(crate) reason: String,
+}
+
+impl LeftOut {
+    pub(super) fn note(&self) -> String {
+        let name = if self.column.is_empty() { "the first column".into() } else { shown(&self.column) };
+        format!("left out {name}: {}", self.reason)
+    }
+}
+
+/// What is known about the columns beforehand.
+pub(super) struct Known<'a> {
+    /// None of a graph.
+    pub(super) response: Option<&'a str>,
+    /// Columns that somebody asked for by name: they are not left out silently.
+    pub(super) named: HashSet<&'a str>,
+    /// Texts and numbers that name categories.
+    pub(super) categorical: HashSet<&'a str>,
+    pub(super) missing: Missing,
+}
+
+/// What was done to a table.
+#[derive(Debug, Default)]
+pub(super) struct Tidied {
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Takes out the column of row names or numbers that pandas and R write before the others: it has no name, and whole
+/// numbers or texts that are all different.
+pub(super) fn take_index(raw: &mut Raw, named: &HashSet<&str>) -> Option<LeftOut> {
+    let column = raw.columns.first()?;
+    let is_unnamed = column.name.is_empty() || column.name == "Unnamed: 0";
+    let is_whole = column.present_numbers().all(|number| number.fract() == 0.0);
+    if !is_unnamed || named.contains(column.name.as_str()) || !is_whole || !all_different(column) {
+        return None;
+    }
+    let column = raw.columns.remove(0).name;
+    Some(LeftOut { column, reason: "it has no name and numbers or names the rows".into() })
+}
+
+/// No cell is missing, and no two are the same.
+fn all_different(column: &RawColumn) -> bool {
+    let texts: HashSet<&str> = column.texts().map(|(_, text)| text).collect();
+    let numbers: HashSet<u64> = column.present_numbers().map(f64::to_bits).collect();
+    texts.len() + numbers.len() == column.numbers.len()
+}
+
+/// Treats the columns that take part, which are all that are left.
+pub(super) fn tidy(raw: &mut Raw, known: &Known<'_>) -> Result<Tidied, DataError> {
+    let mut tidied = Tidied::default();
+    for column in &mut raw.columns {
+        if !known.categorical.contains(column.name.as_str()) && column.holds_dates() {
+            column.read_dates();
+        }
+        if column.dates {
+            tidied.notes.push(format!("{}: dates are read as days since 1970-01-01", shown(&column.name)));
+        }
+    }
+    leave_out(raw, known, &mut tidied.left_out, says_nothing);
+    tidied.notes.extend(treat(raw, known.missing, known.response)?);
+    // Rows that went may have been the ones that differed.
+    leave_out(raw, known, &mut tidied.left_out, constant);
+    Ok(tidied)
+}
+
+fn leave_out(
+    raw: &mut Raw,
+    known: &Known<'_>,
+    left_out: &mut Vec<LeftOut>,
+    reason: fn(&RawColumn, &Known<'_>) -> Option<String>,
+) {
+    raw.columns.retain(|column| {
+        let name = column.name.as_str();
+        if Some(name) == known.response || known.named.contains(name) {
+            return true;
+        }
+        let reason = reason(column, known);
+        let is_kept = reason.is_none();
+        left_out.extend(reason.map(|reason| LeftOut { column: name.into(), reason }));
+        is_kept
+    });
+}
+
+fn constant(column: &RawColumn, _: &Known<'_>) -> Option<String> {
+    column.constant().map(|value| format!("it is constant, every cell is {}", shown(&value)))
+}
+
+/// Why a column says nothing, if it does.
+fn says_nothing(column: &RawColumn, known: &Known<'_>) -> Option<String> {
+    if column.unusable.is_some() {
+        return None;
+    }
+    let missing = column.missing().count();
+    if missing == column.numbers.len() {
+        return Some("it is empty, every cell is missing".into());
+    }
+    let texts: HashSet<&str> = column.texts().map(|(_, text)| text).collect();
+    let is_identifier = texts.len() > 2 && texts.len() + missing == column.numbers.len();
+    if is_identifier && !known.categorical.contains(column.name.as_str()) && !schema::has_decimal_commas(column) {
+        let (count, name) = (texts.len(), shown(&column.name));
+        let hint =
+            known.response.map_or_else(String::new, |_| format!(" (--categorical {name} takes them as categories)"));
+        return Some(format!("it is an identifier, its {count} texts are all different{hint}"));
+    }
+    constant(column, known)
+}
