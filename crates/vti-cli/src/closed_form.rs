@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use vti::answer::{Answer, Findings, Run, Samples, Units};
+use vti::answer::{Findings, Run, Samples, Units};
 use vti::posterior::{ConjugatePosterior, GraphPosterior, Point};
 use vti::problem::selection::{Selection, WeighedModels};
 use vti::search::{SearchError, SearchSettings, search_selection};
 use vti::workers::Workers;
 use vti_report::files;
 
-use crate::conclude;
+use crate::conclude::{self, Concluded};
 use crate::config::Method;
 use crate::failure::Usage;
 use crate::progress::Searching;
@@ -87,7 +87,8 @@ pub(crate) fn conclude<Q: Question>(
     workers: &Workers,
     signals: &Signals,
     quiet: bool,
-) -> Result<Option<Answer>> {
+    force: bool,
+) -> Result<Option<Concluded>> {
     let (config, start) = (&session.config, Instant::now());
     let (seed, draws) = (config.train.seed, config.check.draws);
     let subject = session.question.subject(config);
@@ -109,6 +110,7 @@ pub(crate) fn conclude<Q: Question>(
         }
         InClosedForm::Selection(selection) => {
             let settings = SearchSettings { seed, ..config.search.clone() };
+            signals.heed();
             let mut searching = Searching::new(quiet, signals, config.train.time_limit);
             let found = search_selection(selection, &settings, workers, &mut |progress| searching.show(progress));
             searching.finish();
@@ -127,6 +129,5 @@ pub(crate) fn conclude<Q: Question>(
     };
     found.look_at_fit(&subject, &conclude::look_settings(config), workers);
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
-    conclude::write(session, dir, &found)?;
-    Ok(Some(found.answer))
+    Ok(Some(conclude::write(session, dir, found, force, signals.stopped())))
 }

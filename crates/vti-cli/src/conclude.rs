@@ -13,11 +13,13 @@ use vti_report::files::Cells;
 use vti_report::{Beside, page};
 
 use crate::config::{Config, Refine};
+use crate::earlier::Earlier;
 use crate::print;
 use crate::progress::{self, Checking};
 use crate::question::Question;
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
+use crate::unsaved::Unsaved;
 
 /// Whether chains are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,47 @@ pub(crate) enum Chains {
     /// As the settings say.
     Settings,
     Always,
+}
+
+/// What is wanted of a conclusion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) chains: Chains,
+    /// Whether a result that says less may take the place of the one before.
+    pub(crate) force: bool,
+}
+
+/// An answer, and what became of its files.
+#[derive(Debug)]
+pub(crate) struct Concluded {
+    pub(crate) answer: Answer,
+    earlier: Earlier,
+    unsaved: Unsaved,
+}
+
+impl Concluded {
+    /// With what could not be saved before.
+    pub(crate) fn with(mut self, mut unsaved: Unsaved) -> Self {
+        unsaved.join(self.unsaved);
+        self.unsaved = unsaved;
+        self
+    }
+
+    /// Prints the answer, and says what became of its files and of those before. Whatever could not be saved is told last.
+    pub(crate) fn tell(self, dir: &RunDir, json: bool) -> Result<()> {
+        let shown = show(&self.answer, json);
+        let place = dir.path().display();
+        match self.earlier {
+            Earlier::Replaced => {}
+            Earlier::Contradicted(reason) => {
+                print::talk(&format!("{reason}: a full look knows better, so this result replaces the one in {place}"));
+            }
+            Earlier::Kept(reason) => print::talk(&format!(
+                "this result says less than the one in {place}, which is kept: {reason}\nhint: --force writes it all the same"
+            )),
+        }
+        self.unsaved.tell().and(shown)
+    }
 }
 
 /// Checks a posterior, corrects it, compares it with the exact answer where that is cheap, and writes all of it. `run` is
@@ -35,23 +78,25 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     device: &D,
     posterior: Posterior<D>,
     mut run: Run,
-    chains: Chains,
+    wanted: Wanted,
     mut checking: Checking<'_>,
-) -> Result<Answer> {
+) -> Result<Concluded> {
+    let mut unsaved = Unsaved::default();
     let config = &session.config;
     let start = Instant::now();
     let problem = session.problem();
     // What cannot be read is found anew.
     let earlier = Particles::load(&dir.particles(), &*problem).ok();
     let checked = check_and_learn(posterior, &config.check, earlier.as_ref(), &mut |stage| checking.show(stage));
-    let is_ended = checking.finish();
+    let is_ended = checking.finish(&cut_short(dir));
     let (posterior, checked, lessons) = checked?;
     if lessons > 0 {
-        posterior.save(&dir.posterior())?;
+        unsaved.note(save_posterior(&posterior, dir));
         run.lessons += lessons;
     }
     if let Some(found) = checked.particles().filter(|found| Some(found) != earlier.as_ref()) {
-        found.save(&dir.particles(), &*problem)?;
+        let recorded = dir.record(&[dir.particles()]);
+        unsaved.note(recorded.and_then(|()| Ok(found.save(&dir.particles(), &*problem)?)));
     }
     // Chains start from q, and would only take away from what particles found without it. Where blocks are corrected one by one,
     // chains over whole models could only do worse; and who wants no look beyond q does not want chains.
@@ -61,8 +106,11 @@ pub(crate) fn conclude<Q: Question, D: Device>(
         && checked.verdict.kind == VerdictKind::DoNotTrust
         && checked.blocks.is_none()
         && checked.opinion.is_none();
-    let chains =
-        if automatic || chains == Chains::Always { Some(refine(&posterior, &config.chains.chains)?) } else { None };
+    let chains = if automatic || wanted.chains == Chains::Always {
+        Some(refine(&posterior, &config.chains.chains)?)
+    } else {
+        None
+    };
     let subject = session.question.subject(config);
     let exact = exact_answer(&subject, device.workers(), &mut run.warnings);
     (run.device, run.threads) = (config.machine.device.clone(), config.threads());
@@ -70,8 +118,13 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     let mut found = Findings::new(&posterior, &subject, &sources, run)?;
     found.look_at_fit(&subject, &look_settings(config), device.workers());
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
-    write(session, dir, &found)?;
-    Ok(found.answer)
+    Ok(write(session, dir, found, wanted.force, is_ended).with(unsaved))
+}
+
+/// Writes down what was learned.
+pub(crate) fn save_posterior<D: Device>(posterior: &Posterior<D>, dir: &RunDir) -> Result<()> {
+    dir.record(&[dir.posterior()])?;
+    Ok(posterior.save(&dir.posterior())?)
 }
 
 /// How much is looked at to see whether the model fits.
@@ -89,8 +142,27 @@ pub(crate) fn search_cut_short(dir: &RunDir) -> String {
     format!("the chains were cut short\nhint: `vti check {}` runs them anew", dir.path().display())
 }
 
-/// Writes everything that was found.
-pub(crate) fn write<Q: Question>(session: &Session<Q>, dir: &RunDir, found: &Findings) -> Result<()> {
+/// Writes everything that was found, unless it says less than what is there.
+pub(crate) fn write<Q: Question>(
+    session: &Session<Q>,
+    dir: &RunDir,
+    found: Findings,
+    force: bool,
+    is_cut_short: bool,
+) -> Concluded {
+    let depth = session.config.check.opinion.depth;
+    let before = dir.read_answer().ok().filter(|_| !force && dir.draws().exists());
+    let earlier = before.map_or(Earlier::Replaced, |before| Earlier::of(&before, &found.answer, depth, is_cut_short));
+    let mut unsaved = Unsaved::default();
+    if !matches!(earlier, Earlier::Kept(_)) {
+        unsaved.note(write_files(session, dir, &found));
+    }
+    Concluded { answer: found.answer, earlier, unsaved }
+}
+
+fn write_files<Q: Question>(session: &Session<Q>, dir: &RunDir, found: &Findings) -> Result<()> {
+    let files: Vec<_> = vti_report::files::of(&found.answer).into_iter().map(|file| dir.path().join(file)).collect();
+    dir.record(&files)?;
     let schema = session.question.schema().map(serde_json::to_value).transpose()?;
     let (settings, trace) = beside(dir, &session.config, &found.answer)?;
     let beside = Beside {
@@ -125,10 +197,11 @@ fn beside(dir: &RunDir, config: &Config, answer: &Answer) -> Result<(String, Vec
 pub(crate) fn write_page(dir: &RunDir, config: &Config, answer: &Answer, samples: &Samples) -> Result<()> {
     let (settings, trace) = beside(dir, config, answer)?;
     let page = page(answer, Some(samples), &Beside { trace: &trace, settings: &settings, ..Beside::default() });
+    dir.record(&[dir.page()])?;
     rundir::write(&dir.page(), page.as_bytes())
 }
 
 /// The answer on standard output.
-pub(crate) fn show(answer: &Answer, json: bool) -> Result<()> {
+fn show(answer: &Answer, json: bool) -> Result<()> {
     print::data(&if json { answer.to_json()? } else { vti_report::text(answer) })
 }

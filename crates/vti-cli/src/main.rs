@@ -6,6 +6,7 @@ mod commands;
 mod conclude;
 mod config;
 mod data;
+mod earlier;
 mod estimate;
 mod failure;
 mod print;
@@ -18,6 +19,7 @@ mod shown;
 mod signals;
 mod simulate;
 mod suggest;
+mod unsaved;
 
 use std::process::ExitCode;
 

@@ -158,8 +158,9 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Clears the terminal's line. Whether somebody wanted to stop.
-    pub(crate) fn finish(self) -> bool {
+    /// Clears the terminal's line. Whether somebody wanted to stop; who wants to later on ends the program, with this message.
+    pub(crate) fn finish(self, later: &str) -> bool {
+        self.signals.end_with(later);
         if self.show == Show::Bar {
             print::redraw("");
         }

@@ -11,7 +11,7 @@ use vti::workers::Workers;
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
 use crate::closed_form;
-use crate::conclude::{Chains, conclude, cut_short, search_cut_short, show};
+use crate::conclude::{Chains, Wanted, conclude, cut_short, save_posterior, search_cut_short};
 use crate::config::{Config, Method};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
@@ -22,6 +22,7 @@ use crate::question::{InClosedForm, Job, Question, start};
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
 use crate::signals::Signals;
+use crate::unsaved::Unsaved;
 
 /// The whole job.
 pub(crate) fn run(mut config: Config, args: &RunArgs) -> Result<Ending> {
@@ -120,9 +121,7 @@ impl Job for Training<'_> {
     fn run<Q: Question, D: Device>(self, mut session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
         // All settings are checked before anything of an earlier run goes.
-        if !args.resume {
-            dir.check_free(args.force)?;
-        }
+        let _lock = if args.resume { dir.claim_run()? } else { dir.claim(args.replace())? };
         session.config.check_limits()?;
         session.config.machine.method = choose(&session)?;
         if !session.config.is_learned() {
@@ -137,27 +136,31 @@ impl Job for Training<'_> {
         // With every choice written out, so that the file says what was done.
         session.config.family = resolved;
         if !args.resume {
-            dir.prepare()?;
-            rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
+            dir.begin(&session.config)?;
         }
         let signals = Signals::listen()?;
-        let trained = train(&session, dir, &device, &signals, args)?;
+        // What cannot be saved any more is told after the answer, which is found all the same.
+        let mut unsaved = Unsaved::default();
+        let trained = train(&session, dir, &device, &signals, args, &mut unsaved)?;
         let Some((fit, replicates)) = trained else {
+            unsaved.tell()?;
             print::talk(&interrupted(dir));
             return Ok(Ending::Interrupted);
         };
-        write_planned(&session.config, dir, &fit.stop)?;
+        unsaved.note(write_planned(&session.config, dir, &fit.stop));
         talk(args, &format!("trained in {}: {}", progress::duration(fit.seconds), fit.stop));
         let run = Run { replicates, ..Run::of(&fit) };
         let posterior = fit.posterior;
-        posterior.save(&dir.posterior())?;
+        unsaved.note(save_posterior(&posterior, dir));
         let nodes =
             if session.problem().blocks().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
         let checking = Checking::new(args.quiet, &*session.problem(), &signals).no_longer_than(run.seconds.train);
-        let answer = conclude(&session, dir, &device, posterior, run, Chains::Settings, checking)?;
-        show(&answer, args.json)?;
-        talk(args, &format!("everything is in {}, {} among it", dir.path().display(), files(&answer)));
+        let wanted = Wanted { chains: Chains::Settings, force: false };
+        let found = conclude(&session, dir, &device, posterior, run, wanted, checking)?.with(unsaved);
+        let files = files(&found.answer);
+        found.tell(dir, args.json)?;
+        talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
         Ok(signals.ending(&cut_short(dir)))
     }
 }
@@ -204,15 +207,16 @@ fn answer_in_closed_form<Q: Question>(
         talk(args, &format!("{}: no effect without training; --method vti trains", given.join(", ")));
     }
     if !args.resume {
-        dir.prepare()?;
-        rundir::write(&dir.config(), session.config.to_toml()?.as_bytes())?;
+        dir.begin(&session.config)?;
     }
-    let signals = Signals::listen_if(method == Method::Search)?;
-    let Some(answer) = closed_form::conclude(session, dir, workers, &signals, args.quiet)? else {
+    let signals = Signals::listen()?;
+    signals.end_with("interrupted before there was anything to tell");
+    let Some(found) = closed_form::conclude(session, dir, workers, &signals, args.quiet, false)? else {
         return Ok(signals.ending("interrupted before there was anything to tell"));
     };
-    show(&answer, args.json)?;
-    talk(args, &format!("everything is in {}, {} among it", dir.path().display(), files(&answer)));
+    let files = files(&found.answer);
+    found.tell(dir, args.json)?;
+    talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
     Ok(signals.ending(&search_cut_short(dir)))
 }
 
@@ -287,17 +291,18 @@ fn train<Q: Question, D: Device>(
     device: &D,
     signals: &Signals,
     args: &RunArgs,
+    unsaved: &mut Unsaved,
 ) -> Result<Option<Trained<D>>> {
     let count = session.config.machine.replicates;
     if count == 1 {
-        let fit = train_one(session, dir, device, signals, args, None)?;
+        let fit = train_one(session, dir, device, signals, args, (None, unsaved))?;
         return Ok((fit.stop != Stop::Observer).then_some((fit, Vec::new())));
     }
     let mut best = None::<(f64, _)>;
     let (mut all, mut first_error) = (Vec::new(), None);
     for run in 0..count {
         let seed = session.config.train.seed.wrapping_add(run as u64);
-        match train_one(session, dir, device, signals, args, Some(run)) {
+        match train_one(session, dir, device, signals, args, (Some(run), unsaved)) {
             Ok(fit) if fit.stop == Stop::Observer => return Ok(None),
             Ok(fit) => {
                 let elbo = fit.posterior.elbo(BOUND_DRAWS)?;
@@ -334,11 +339,12 @@ fn train_one<Q: Question, D: Device>(
     device: &D,
     signals: &Signals,
     args: &RunArgs,
-    run: Option<usize>,
+    (run, unsaved): (Option<usize>, &mut Unsaved),
 ) -> Result<Fit<D>> {
     let config = &session.config;
     let settings = train_settings(config, dir, run);
     let path = dir.checkpoint(run);
+    dir.record(&[dir.progress(), path.clone()])?;
     let trainer = if args.resume && path.exists() {
         let mut trainer = Trainer::resume(session.problem(), device.clone(), &path)?;
         trainer.set_time_limit(settings.time_limit);
@@ -355,9 +361,8 @@ fn train_one<Q: Question, D: Device>(
     let fit = trainer.run(&mut progress);
     let shown = progress.finish();
     let mut fit = fit?;
-    shown?;
-    if let Some(error) = fit.unsaved.take() {
-        return Err(anyhow::Error::new(error).context("the finished run could not be saved"));
-    }
+    unsaved.note(shown);
+    let lost = |error| anyhow::Error::new(error).context("the finished run could not be saved");
+    unsaved.note(fit.unsaved.take().map_or(Ok(()), |error| Err(lost(error))));
     Ok(fit)
 }

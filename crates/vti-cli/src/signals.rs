@@ -1,7 +1,9 @@
-//! Ctrl-C and SIGTERM: stop at the next step and save; a second one ends the program at once.
+//! Ctrl-C, SIGTERM and SIGHUP: stop at the next step and save; a second one ends the program at once. Work that cannot stop in
+//! between ends with a message.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -16,25 +18,61 @@ pub(crate) struct Signals {
     stop: Arc<AtomicBool>,
     /// Whether the next signal ends the program at once.
     at_once: Arc<AtomicBool>,
+    /// What is said when the first signal ends the program: there is a text where nobody asks whether to stop.
+    unheeded: Arc<Mutex<Option<String>>>,
 }
+
+/// Time between two looks whether somebody wants to stop what cannot stop by itself.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Signals {
     /// Listens from here on.
     pub(crate) fn listen() -> Result<Self> {
         let signals = Self::default();
-        for signal in [SIGINT, SIGTERM] {
+        for signal in heard() {
             // In this order: the first signal finds `at_once` unset, and sets it.
             flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&signals.at_once))
                 .and_then(|_| flag::register(signal, Arc::clone(&signals.at_once)))
                 .and_then(|_| flag::register(signal, Arc::clone(&signals.stop)))
                 .context("could not listen to signals")?;
         }
+        let looking = signals.clone();
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || looking.look())
+            .context("could not listen to signals")?;
         Ok(signals)
     }
 
-    /// Listens where there is something to keep when somebody wants to stop; otherwise the first signal ends the program.
-    pub(crate) fn listen_if(worthwhile: bool) -> Result<Self> {
-        if worthwhile { Self::listen() } else { Ok(Self::default()) }
+    /// Ends the program where nobody asks whether to stop.
+    fn look(&self) {
+        loop {
+            std::thread::sleep(LOOK);
+            let Ok(unheeded) = self.unheeded.lock() else { return };
+            if let Some(message) = unheeded.as_ref().filter(|_| self.stopped()) {
+                print::talk(message);
+                std::process::exit(INTERRUPTED.into());
+            }
+        }
+    }
+
+    /// From here on the first signal ends the program, with this message: there is nothing to save, and nobody asks.
+    pub(crate) fn end_with(&self, message: &str) {
+        self.set_unheeded(Some(message.into()));
+    }
+
+    /// From here on somebody asks whether to stop, and saves.
+    pub(crate) fn heed(&self) {
+        self.set_unheeded(None);
+    }
+
+    fn set_unheeded(&self, message: Option<String>) {
+        // Whoever has been asked to stop finishes in peace.
+        if let Ok(mut unheeded) = self.unheeded.lock()
+            && !(message.is_some() && self.stopped())
+        {
+            *unheeded = message;
+        }
     }
 
     pub(crate) fn stopped(&self) -> bool {
@@ -49,4 +87,25 @@ impl Signals {
         }
         Ending::Done
     }
+}
+
+/// Signals that are heard. A terminal that goes away sends one too, unless `nohup` has said to ignore it.
+#[cfg(unix)]
+fn heard() -> Vec<i32> {
+    let hangup = (!is_ignored(signal_hook::consts::SIGHUP)).then_some(signal_hook::consts::SIGHUP);
+    hangup.into_iter().chain([SIGINT, SIGTERM]).collect()
+}
+
+#[cfg(not(unix))]
+fn heard() -> Vec<i32> {
+    vec![SIGINT, SIGTERM]
+}
+
+/// Whether whoever started the program had it ignore a signal, as far as the system says.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
 }

@@ -130,26 +130,41 @@ impl View for Tensor<'_> {
 pub fn write(path: &Path, content: &impl Serialize, state: &State) -> Result<(), StoreError> {
     let wrong = |reason: String| StoreError::Content { path: path.into(), reason };
     let json = serde_json::to_string(content).map_err(|error| wrong(error.to_string()))?;
-    let entries = [(JSON, json), (VERSION, FORMAT.to_string()), (CHECKSUM, NO_SUM.to_string())];
-    let metadata = entries.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+    let entries = [(JSON, json.as_str()), (VERSION, &FORMAT.to_string()), (CHECKSUM, NO_SUM)];
     let arrays = state.arrays().iter().map(|(name, array)| (name.as_str(), Tensor::new(array)));
-    let mut bytes = safetensors::serialize(arrays, Some(metadata)).map_err(|error| wrong(error.to_string()))?;
+    let bytes = safetensors::serialize(arrays, None).map_err(|error| wrong(error.to_string()))?;
+    let mut bytes = with_metadata(&bytes, &entries).ok_or_else(|| wrong("no place for what it says".into()))?;
     let place = checksum_place(&bytes).ok_or_else(|| wrong("no place for the checksum".into()))?;
     let sum = format!("{:08x}", crc32fast::hash(&bytes));
     bytes[place..place + sum.len()].copy_from_slice(sum.as_bytes());
     replace(path, &bytes).map_err(|error| StoreError::Io { path: path.into(), error })
 }
 
+/// A file of arrays with metadata in its header, in the order in which it is given: the library keeps metadata in an order
+/// that differs from one process to the next, and the same run should give the same bytes.
+fn with_metadata(bytes: &[u8], entries: &[(&str, &str)]) -> Option<Vec<u8>> {
+    let Header::Whole(arrays) = header(bytes) else { return None };
+    let data = &bytes[8 + arrays.len()..];
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let entries: Vec<String> =
+        entries.iter().map(|(key, value)| format!("{}:{}", quoted(key), quoted(value))).collect();
+    let arrays = std::str::from_utf8(arrays).ok()?.trim_end().strip_prefix('{')?;
+    let comma = if arrays == "}" { "" } else { "," };
+    let mut header = format!("{{\"__metadata__\":{{{}}}{comma}{arrays}", entries.join(","));
+    // Arrays begin where numbers of eight bytes may.
+    header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
+    Some([&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat())
+}
+
 /// Whether a file could be written there: better to know before than after a run.
 pub fn probe(path: &Path) -> Result<(), StoreError> {
-    let partial = partial(path);
-    let written = File::create(&partial).and_then(|mut file| file.write_all(b"vti").and_then(|()| file.sync_all()));
-    let _ = fs::remove_file(&partial);
+    let written = write_beside(path, b"vti");
+    let _ = fs::remove_file(partial(path));
     written.map_err(|error| StoreError::Io { path: path.into(), error })
 }
 
-/// Where a file is written before it takes its place.
-fn partial(path: &Path) -> PathBuf {
+/// Where a file is written before it takes its place: `run.csv` → `run.csv.partial`.
+pub fn partial(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".partial");
     path.with_file_name(name)
@@ -158,6 +173,22 @@ fn partial(path: &Path) -> PathBuf {
 /// Puts a file of any kind in its place, all at once: beside it first, then renamed.
 pub fn put(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     place(path, bytes, || Ok(()))
+}
+
+/// Puts several files in their places, in this order, once all of them are on the disk: if one cannot be written, those that
+/// were there before stay, all of them.
+pub fn put_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), StoreError> {
+    let failed = |path: &PathBuf, error| StoreError::Io { path: path.clone(), error };
+    let write = |(path, bytes): &(PathBuf, Vec<u8>)| write_beside(path, bytes).map_err(|error| failed(path, error));
+    let rename = |(path, _): &(PathBuf, Vec<u8>)| fs::rename(partial(path), path).map_err(|error| failed(path, error));
+    let placed = files.iter().try_for_each(write).and_then(|()| files.iter().try_for_each(rename));
+    if placed.is_err() {
+        for (path, _) in files {
+            let _ = fs::remove_file(partial(path));
+        }
+    }
+    files.iter().for_each(|(path, _)| sync_parent(path));
+    placed
 }
 
 /// Puts new content in the place of a file, all at once, and keeps what was there as the previous one.
@@ -175,22 +206,29 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// Writes beside a place, does what is to be done before the old content goes, and renames.
 fn place(path: &Path, bytes: &[u8], before: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
-    let partial = partial(path);
-    let written = File::create(&partial).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    if let Err(error) = written.and_then(|()| before()).and_then(|()| fs::rename(&partial, path)) {
+    let placed = write_beside(path, bytes).and_then(|()| before()).and_then(|()| fs::rename(partial(path), path));
+    if placed.is_err() {
         // The disk may be full: what was written of it helps nobody.
-        let _ = fs::remove_file(&partial);
-        return Err(error);
+        let _ = fs::remove_file(partial(path));
+    } else {
+        sync_parent(path);
     }
-    // The renaming itself must reach the disk too; directories cannot be opened everywhere.
+    placed
+}
+
+/// Writes beside a place, down to the disk.
+fn write_beside(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(partial(path))?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// A renaming must reach the disk too; directories cannot be opened everywhere.
+fn sync_parent(path: &Path) {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     if let Ok(directory) = File::open(parent) {
         let _ = directory.sync_all();
     }
-    Ok(())
 }
 
 /// Where the digits of the checksum stand in the header.

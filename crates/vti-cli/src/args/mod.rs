@@ -13,6 +13,7 @@ pub(crate) use select::{QuestionArgs, SelectArgs};
 
 use crate::config::{Config, ConfigError, Method, Precision};
 use crate::data::STDIN;
+use crate::rundir::Replace;
 
 /// Steps of a run that only its time limits.
 pub(crate) const AS_MANY_AS_FIT: u64 = 1_000_000;
@@ -39,12 +40,19 @@ impl From<Look> for Depth {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArgs {
-    /// The run directory; by default the data's or config's name with .vti
+    /// The run directory; by default the data's or config's name with .vti. It must not be there yet, be empty, or hold an
+    /// earlier run; vti-run.json in it lists the files that are the run's. Never the root, a home directory, a directory that
+    /// holds the current one, or a symbolic link
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace what is in the run directory
+    /// Replace the run in the run directory: the files that it recorded are removed, all others stay. Also writes into a
+    /// directory that is not of a run, beside what is there; where a file has the name of one that would be written, nothing is
+    /// done, and the message says which
     #[arg(long, conflicts_with = "resume")]
     pub(crate) force: bool,
+    /// Whether an earlier run may be replaced without being asked to.
+    #[arg(skip)]
+    pub(crate) again: bool,
     /// Go on where an interrupted run stopped; the answer is that of a run that was never interrupted
     #[arg(long)]
     pub(crate) resume: bool,
@@ -112,11 +120,21 @@ impl RunArgs {
         options.chain(sets.map(|set| format!("--set {set}"))).collect()
     }
 
+    /// What the run may take the place of.
+    pub(crate) fn replace(&self) -> Replace {
+        match (self.force, self.again) {
+            (true, _) => Replace::Any,
+            (false, true) => Replace::Run,
+            (false, false) => Replace::Nothing,
+        }
+    }
+
     /// Changes what the options name. They come after --set, and so win over it.
     pub(crate) fn apply(&self, config: &mut Config) {
         let Self {
             out,
             force: _,
+            again: _,
             resume: _,
             method,
             check: look,

@@ -10,7 +10,7 @@ use vti::device::Device;
 
 use crate::args::Look;
 use crate::closed_form;
-use crate::conclude::{Chains, conclude, cut_short, search_cut_short, show};
+use crate::conclude::{Chains, Wanted, conclude, cut_short, search_cut_short};
 use crate::config::{Config, Method};
 use crate::failure::{Ending, Usage};
 use crate::progress::{self, Checking};
@@ -18,6 +18,19 @@ use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
 use crate::session::Session;
 use crate::signals::Signals;
+
+/// What becomes of a result.
+#[derive(Args)]
+struct ShownArgs {
+    /// Write the result even where it says less than the one before. Without it the files stay where the look was cut short,
+    /// was not a full one and ends in a worse verdict, or has errors more than 1.5 times as large; a full look that ends in a
+    /// worse verdict is written, and says so
+    #[arg(long)]
+    force: bool,
+    /// Print summary.json instead of tables
+    #[arg(long)]
+    json: bool,
+}
 
 /// Options of `vti check`.
 #[derive(Args)]
@@ -30,9 +43,8 @@ pub(crate) struct CheckArgs {
     /// How far to look beyond what was learned; by default as far as the run
     #[arg(long, value_enum)]
     depth: Option<Look>,
-    /// Print summary.json instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    shown: ShownArgs,
 }
 
 /// Options of `vti refine`.
@@ -46,9 +58,8 @@ pub(crate) struct RefineArgs {
     /// Iterations that are kept
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(4..))]
     iterations: Option<u64>,
-    /// Print summary.json instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    shown: ShownArgs,
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
@@ -57,7 +68,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
     // Who checks q does not want another one.
     config.check.lesson.rounds = 0;
     config.check.opinion.depth = args.depth.map_or(config.check.opinion.depth, Depth::from);
-    start(config, Again { dir: &dir, chains: Chains::Settings, json: args.json })
+    again(config, &dir, Chains::Settings, &args.shown)
 }
 
 pub(crate) fn refine(args: &RefineArgs) -> Result<Ending> {
@@ -66,34 +77,48 @@ pub(crate) fn refine(args: &RefineArgs) -> Result<Ending> {
     let settings = &mut config.chains.chains;
     settings.chains = args.chains.map_or(settings.chains, |chains| chains as usize);
     settings.iterations = args.iterations.map_or(settings.iterations, |iterations| iterations as usize);
-    start(config, Again { dir: &dir, chains: Chains::Always, json: args.json })
+    again(config, &dir, Chains::Always, &args.shown)
+}
+
+fn again(config: Config, dir: &RunDir, chains: Chains, shown: &ShownArgs) -> Result<Ending> {
+    let _lock = dir.claim_run()?;
+    let signals = Signals::listen()?;
+    signals.end_with(&undone(dir));
+    start(config, Again { dir, chains, shown, signals: &signals })
+}
+
+/// What is said of a check that ended before there was anything to write.
+fn undone(dir: &RunDir) -> String {
+    let shown = dir.path().display();
+    format!("interrupted; the files in {shown} are as they were\nhint: `vti check {shown}` begins again")
 }
 
 /// A posterior that is checked again.
 struct Again<'a> {
     dir: &'a RunDir,
     chains: Chains,
-    json: bool,
+    shown: &'a ShownArgs,
+    signals: &'a Signals,
 }
 
 impl Job for Again<'_> {
     fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
-        let Self { dir, chains, json } = self;
+        let Self { dir, chains, shown: &ShownArgs { force, json }, signals } = self;
         if !session.config.is_learned() && chains == Chains::Always {
             return Err(nothing_to_refine(&session.config, dir).into());
         }
-        let signals = Signals::listen_if(session.config.machine.method != Method::Exact)?;
         if !session.config.is_learned() {
-            let answer = closed_form::conclude(&session, dir, device.workers(), &signals, false)?;
-            answer.map(|answer| show(&answer, json)).transpose()?;
+            let found = closed_form::conclude(&session, dir, device.workers(), signals, false, force)?;
+            found.map(|found| found.tell(dir, json)).transpose()?;
             return Ok(signals.ending(&search_cut_short(dir)));
         }
         let posterior = session.posterior(dir, &device)?;
         let replicate = session.config.replicate(posterior.seed());
         let run = known_run(dir, posterior.warnings(), replicate)?;
-        let checking = Checking::new(false, &*session.problem(), &signals);
-        let answer = conclude(&session, dir, &device, posterior, run, chains, checking)?;
-        show(&answer, json)?;
+        let checking = Checking::new(false, &*session.problem(), signals);
+        signals.heed();
+        let wanted = Wanted { chains, force };
+        conclude(&session, dir, &device, posterior, run, wanted, checking)?.tell(dir, json)?;
         Ok(signals.ending(&cut_short(dir)))
     }
 }

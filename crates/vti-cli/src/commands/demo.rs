@@ -30,8 +30,8 @@ pub(crate) fn run(args: DemoArgs) -> Result<Ending> {
     config.output.dir = Some("vti-demo".into());
     let mut config = config.with(&args.set)?;
     args.apply(&mut config);
-    // A demo may be shown twice.
-    args.force = !args.resume;
+    // A demo may be shown twice, in its own place.
+    args.again = args.out.is_none() && !args.resume;
     if !args.quiet {
         print::talk(
             "97 men before prostate surgery: which of eight measurements go with the level of prostate-specific antigen?",

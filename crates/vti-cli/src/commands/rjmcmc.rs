@@ -132,11 +132,12 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
         other => other?,
     };
     let ending = if signals.stopped() { Ending::Interrupted } else { Ending::Done };
+    // Printed first: the file may not be possible to write.
+    let found = describe(&session, &chains, top, start.elapsed().as_secs_f64());
+    print::data(&if json { serde_json::to_string_pretty(&found)? } else { text(&found) })?;
     if let Some(path) = &out {
         deliver(Some(path), &csv_of(&chains, Cells::raw_if(raw_csv))?)?;
     }
-    let found = describe(&session, &chains, top, start.elapsed().as_secs_f64());
-    print::data(&if json { serde_json::to_string_pretty(&found)? } else { text(&found) })?;
     Ok(ending)
 }
 

@@ -13,6 +13,7 @@ mod help;
 mod inputs;
 mod python;
 mod results;
+mod rundir;
 mod search;
 mod simulate;
 mod support;

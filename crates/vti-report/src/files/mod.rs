@@ -10,7 +10,8 @@ mod parquet;
 use std::path::{Path, PathBuf};
 
 use ::parquet::errors::ParquetError;
-use vti::answer::{AnswerError, Findings};
+use vti::answer::{Answer, AnswerError, Findings};
+use vti::store::StoreError;
 
 pub use self::csv_table::{Cells, CsvTable};
 pub use self::draws::{column_name, draws_csv};
@@ -36,6 +37,9 @@ pub const SUMMARY: &str = "summary.json";
 
 /// All files of an answer.
 pub const ALL: [&str; 7] = [DRAWS, MODELS, EDGES, DOT, GRAPHML, PAGE, SUMMARY];
+
+/// Those of causal graphs only.
+pub const OF_GRAPHS: [&str; 3] = [EDGES, DOT, GRAPHML];
 
 /// Columns of draws before those of parameters, and behind them.
 const FIRST: [&str; 5] = ["model", "word", "log_q", "log_target", "log_weight"];
@@ -100,8 +104,9 @@ pub fn put(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     vti::store::put(path, bytes).map_err(|error| FileError::Write { path: path.into(), error })
 }
 
-/// Writes all files of an answer into a directory, which is made where there is none. The answer itself comes last: where it
-/// is, everything is.
+/// Writes all files of an answer into a directory, which is made where there is none. They take their places once all of them
+/// are on the disk, so that a full one leaves those of an earlier answer as they were; the answer itself comes last: where it is,
+/// everything is.
 ///
 /// ```
 /// use vti::answer::{Answer, Findings, Samples};
@@ -117,13 +122,22 @@ pub fn put(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 pub fn write(found: &Findings, beside: &Beside<'_>, dir: &Path) -> Result<(), FileError> {
     let Findings { answer, models, samples } = found;
     std::fs::create_dir_all(dir).map_err(|error| FileError::Write { path: dir.into(), error })?;
-    put(&dir.join(DRAWS), &draws_parquet(samples, beside.schema)?)?;
-    put(&dir.join(MODELS), &models_csv(models, beside.cells)?)?;
+    let mut files = vec![(DRAWS, draws_parquet(samples, beside.schema)?), (MODELS, models_csv(models, beside.cells)?)];
     if let Some(graphs) = answer.found.graphs() {
-        put(&dir.join(EDGES), &edges_csv(&graphs.edges, beside.cells)?)?;
-        put(&dir.join(DOT), dot(&graphs.edges).as_bytes())?;
-        put(&dir.join(GRAPHML), graphml(&graphs.edges).as_bytes())?;
+        files.push((EDGES, edges_csv(&graphs.edges, beside.cells)?));
+        files.push((DOT, dot(&graphs.edges).into_bytes()));
+        files.push((GRAPHML, graphml(&graphs.edges).into_bytes()));
     }
-    put(&dir.join(PAGE), page(answer, Some(samples), beside).as_bytes())?;
-    put(&dir.join(SUMMARY), (answer.to_json()? + "\n").as_bytes())
+    files.push((PAGE, page(answer, Some(samples), beside).into_bytes()));
+    files.push((SUMMARY, (answer.to_json()? + "\n").into_bytes()));
+    let files: Vec<(PathBuf, Vec<u8>)> = files.into_iter().map(|(name, bytes)| (dir.join(name), bytes)).collect();
+    vti::store::put_all(&files).map_err(|error| match error {
+        StoreError::Io { path, error } => FileError::Write { path, error },
+        other => FileError::Write { path: dir.into(), error: std::io::Error::other(other) },
+    })
+}
+
+/// The files that [`write()`] makes of an answer.
+pub fn of(answer: &Answer) -> Vec<&'static str> {
+    ALL.into_iter().filter(|file| answer.found.graphs().is_some() || !OF_GRAPHS.contains(file)).collect()
 }

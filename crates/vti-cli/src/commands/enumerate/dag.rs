@@ -46,15 +46,16 @@ pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
             log_evidence: probability.ln() + exact.log_evidence - dag.prior().log_graph(graph),
         }
     };
+    let (models, all) = shown.take(exact.ranking().into_iter().map(describe))?;
     let names = nodes.table.names.clone();
     let count = names.len();
     let found = Found {
         log_evidence: exact.log_evidence,
         edges: Edges { probability: exact.edges.chunks(count).map(<[f64]>::to_vec).collect(), nodes: names },
         graphs: exact.graphs.len(),
-        models: shown.take(exact.ranking().into_iter().map(describe))?,
+        models,
     };
-    shown.print(&found, text)
+    shown.print(&found, text, all.as_deref())
 }
 
 fn text(found: &Found) -> String {

@@ -82,9 +82,11 @@ pub(crate) fn run(args: EnumerateArgs) -> Result<Ending> {
 }
 
 impl ShownArgs {
-    /// Writes all models, most probable first, where that was asked for, and keeps those that are shown.
-    fn take(&self, models: impl Iterator<Item = FoundModel>) -> Result<Vec<FoundModel>> {
-        let Some(path) = &self.out else { return Ok(models.take(self.top).collect()) };
+    /// Those models that are shown, and a table of all, most probable first, where that was asked for.
+    fn take(&self, models: impl Iterator<Item = FoundModel>) -> Result<(Vec<FoundModel>, Option<Vec<u8>>)> {
+        if self.out.is_none() {
+            return Ok((models.take(self.top).collect(), None));
+        }
         let names = ["model", "label", "size", "probability", "log_evidence"];
         let mut table = CsvTable::new(Cells::raw_if(self.raw_csv), names)?;
         let mut kept = Vec::new();
@@ -96,12 +98,15 @@ impl ShownArgs {
                 kept.push(model);
             }
         }
-        deliver(Some(path), &table.bytes()?)?;
-        Ok(kept)
+        Ok((kept, Some(table.bytes()?)))
     }
 
-    fn print<T: Serialize>(&self, found: &T, text: impl Fn(&T) -> String) -> Result<Ending> {
+    /// Prints what was found, and then writes the table: it may not be possible to write.
+    fn print<T: Serialize>(&self, found: &T, text: impl Fn(&T) -> String, all: Option<&[u8]>) -> Result<Ending> {
         print::data(&if self.json { serde_json::to_string_pretty(found)? } else { text(found) })?;
+        if let (Some(path), Some(bytes)) = (&self.out, all) {
+            deliver(Some(path), bytes)?;
+        }
         Ok(Ending::Done)
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
     let selection = &session.question.selection;
     let exact = enumerate(selection, &session.workers()?, &EnumerationLimits::default())?;
     let models = exact.ranking().into_iter().map(|number| describe(selection, &exact, number));
-    let models = shown.take(models)?;
+    let (models, all) = shown.take(models)?;
     let terms = selection.design().terms().iter().enumerate();
     let found = Found {
         method: exact.method,
@@ -40,7 +40,7 @@ pub(super) fn run(config: Config, shown: &ShownArgs) -> Result<Ending> {
         inclusion: Ordered(terms.map(|(term, (name, _))| (name.clone(), exact.inclusion[term])).collect()),
         models,
     };
-    shown.print(&found, text)
+    shown.print(&found, text, all.as_deref())
 }
 
 fn describe(selection: &Selection, exact: &Enumeration, number: usize) -> FoundModel {

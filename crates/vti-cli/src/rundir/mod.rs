@@ -1,4 +1,8 @@
-//! The run directory: its files, each written whole or not at all.
+//! The run directory: its files, each written whole or not at all, and none that is not ours.
+
+mod lock;
+mod manifest;
+mod place;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,12 +12,25 @@ use anyhow::{Context, Result};
 use vti::answer::Answer;
 use vti_report::files::{self, FileError};
 
+use self::lock::LOCK;
+pub(crate) use self::lock::Lock;
+use self::manifest::Manifest;
 use crate::config::{Config, ConfigError};
 use crate::failure::Usage;
 
 /// The directory of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct RunDir(PathBuf);
+
+/// What a new run may take the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replace {
+    Nothing,
+    /// An earlier run.
+    Run,
+    /// An earlier run; and it may settle among files that are not of a run, which stay.
+    Any,
+}
 
 impl RunDir {
     pub(crate) fn new(path: &Path) -> Self {
@@ -84,19 +101,68 @@ impl RunDir {
         Answer::from_json(&text).with_context(|| path.display().to_string())
     }
 
-    /// Refuses to take the place of another run, unless forced to.
-    pub(crate) fn check_free(&self, force: bool) -> Result<()> {
+    /// Takes the directory for a new run, and refuses to take the place of what it may not replace. Nothing is removed yet.
+    pub(crate) fn claim(&self, replace: Replace) -> Result<Lock> {
+        place::check(&self.0)?;
+        // Looked at before: not even a lock is left among what is not ours.
+        self.refuse_others(replace)?;
+        let lock = Lock::take(&self.0)?;
+        self.refuse_others(replace)?;
+        self.refuse_run(replace)?;
+        Ok(lock)
+    }
+
+    /// Takes the directory of a run to write more of its files.
+    pub(crate) fn claim_run(&self) -> Result<Lock> {
+        if Manifest::find(self)?.is_none() {
+            let hint = "hint: `vti fit` makes a run of a configuration";
+            let shown = self.0.display();
+            return Err(
+                Usage(format!("{shown}: not a run directory, its config.toml is not that of a run\n{hint}")).into()
+            );
+        }
+        Lock::take(&self.0)
+    }
+
+    /// Refuses a directory that is not one of ours, unless it is empty.
+    fn refuse_others(&self, replace: Replace) -> Result<()> {
+        if replace == Replace::Any || Manifest::find(self)?.is_some() {
+            return Ok(());
+        }
+        let entries = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            other => other.map_err(|error| unwritable(&self.0, &error))?,
+        };
+        let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
+        let mut names: Vec<String> = names.filter(|name| name != LOCK).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        names.sort();
+        let more = if names.len() > LISTED { format!(" and {} more", names.len() - LISTED) } else { String::new() };
+        names.truncate(LISTED);
+        Err(Usage(format!(
+            "{}: not a run directory, and not empty: there is {}{more} in it\nhint: choose another --out; --force writes \
+             beside what is there, and takes the place of nothing",
+            self.0.display(),
+            names.join(", ")
+        ))
+        .into())
+    }
+
+    /// Refuses to take the place of another run.
+    fn refuse_run(&self, replace: Replace) -> Result<()> {
         let shown = self.0.display();
         let usage = |text: String| Err(Usage(text).into());
-        if self.0.is_file() {
-            return usage(format!("{shown}: there is a file of this name\nhint: choose another --out"));
+        if replace != Replace::Nothing {
+            return Ok(());
         }
-        if self.summary().exists() && !force {
+        if self.summary().exists() {
             return usage(format!(
                 "{shown}: there is a finished run in it\nhint: --force replaces it, --out DIR writes elsewhere"
             ));
         }
-        if self.config().exists() && !force {
+        if self.config().exists() {
             return usage(format!(
                 "{shown}: there is an unfinished run in it\nhint: --resume goes on with it, --force replaces it, --out DIR \
                  writes elsewhere"
@@ -105,31 +171,15 @@ impl RunDir {
         Ok(())
     }
 
-    /// Makes room for a new run.
-    pub(crate) fn prepare(&self) -> Result<()> {
-        fs::create_dir_all(&self.0).map_err(|error| unwritable(&self.0, &error))?;
-        self.clear()
+    /// Makes room for a new run, and writes down its settings.
+    pub(crate) fn begin(&self, config: &Config) -> Result<()> {
+        Manifest::begin(self, &[self.config()])?;
+        write(&self.config(), config.to_toml()?.as_bytes())
     }
 
-    /// Removes the files of an earlier run, and nothing else.
-    fn clear(&self) -> Result<()> {
-        let saved = [self.posterior(), self.particles()];
-        let own = [self.config(), self.progress()].into_iter();
-        let own = own.chain(saved.iter().map(|path| vti::store::previous(path))).chain(saved.clone());
-        let known = own.chain(files::ALL.iter().map(|file| self.0.join(file)));
-        let entries = fs::read_dir(&self.0).map_err(|error| unwritable(&self.0, &error))?;
-        let is_checkpoint = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            name.starts_with("checkpoint") && name.ends_with(".safetensors")
-        };
-        let checkpoints = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_checkpoint);
-        for path in known.chain(checkpoints) {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(unwritable(&path, &error)),
-                _ => {}
-            }
-        }
-        Ok(())
+    /// Puts files on the list of what is ours, before they are written.
+    pub(crate) fn record(&self, paths: &[PathBuf]) -> Result<()> {
+        Manifest::record(self, paths)
     }
 
     /// The settings of the run that is there, if there is one.
@@ -137,6 +187,9 @@ impl RunDir {
         if self.config().exists() { Config::read(&self.config(), &[]).map(Some) } else { Ok(None) }
     }
 }
+
+/// Names that are listed at most.
+const LISTED: usize = 5;
 
 /// Puts a file in its place all at once.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
