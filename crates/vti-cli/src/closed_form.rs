@@ -10,6 +10,7 @@ use vti::search::{SearchError, SearchSettings, search_selection};
 use vti::workers::Workers;
 use vti_report::files;
 
+use crate::budget::Budget;
 use crate::conclude::{self, Concluded};
 use crate::config::Method;
 use crate::failure::Usage;
@@ -86,7 +87,7 @@ pub(crate) fn conclude<Q: Question>(
     dir: &RunDir,
     workers: &Workers,
     signals: &Signals,
-    quiet: bool,
+    (budget, quiet): (Budget, bool),
     force: bool,
 ) -> Result<Option<Concluded>> {
     let (config, start) = (&session.config, Instant::now());
@@ -111,7 +112,8 @@ pub(crate) fn conclude<Q: Question>(
         InClosedForm::Selection(selection) => {
             let settings = SearchSettings { seed, ..config.search.clone() };
             signals.heed();
-            let mut searching = Searching::new(quiet, signals, config.train.time_limit);
+            dir.record(&[dir.phase()])?;
+            let mut searching = Searching::new(quiet, signals, budget, dir);
             let found = search_selection(selection, &settings, workers, &mut |progress| searching.show(progress));
             searching.finish();
             let found = match found {
@@ -127,7 +129,12 @@ pub(crate) fn conclude<Q: Question>(
             Findings::searched(&posterior, (&found, &settings), &subject, draws, workers, run)?
         }
     };
-    found.look_at_fit(&subject, &conclude::look_settings(config), workers);
+    if signals.stopped() || budget.is_over() {
+        found.answer.run.left_out.push("whether the model fits the data was not looked at".into());
+    } else {
+        found.look_at_fit(&subject, &conclude::look_settings(config), workers);
+    }
+    conclude::say_left_out(&mut found.answer);
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     Ok(Some(conclude::write(session, dir, found, force, signals.stopped())))
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use vti::answer::{Answer, Exact, Findings, Run, Samples, Sources, Subject};
-use vti::check::{Depth, Particles, VerdictKind, check_and_learn, refine};
+use vti::check::{Depth, Particles, VerdictKind, check_and_learn, refine_watched};
 use vti::device::Device;
 use vti::posterior::Posterior;
 use vti::predictive::LookSettings;
@@ -12,10 +12,12 @@ use vti::workers::Workers;
 use vti_report::files::Cells;
 use vti_report::{Beside, page};
 
+use crate::budget::Budget;
+use crate::checking::{Checked, Checking};
 use crate::config::{Config, Refine};
 use crate::earlier::Earlier;
 use crate::print;
-use crate::progress::{self, Checking};
+use crate::progress;
 use crate::question::Question;
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
@@ -79,17 +81,17 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     posterior: Posterior<D>,
     mut run: Run,
     wanted: Wanted,
-    mut checking: Checking<'_>,
+    (mut checking, budget): (Checking<'_>, Budget),
 ) -> Result<Concluded> {
     let mut unsaved = Unsaved::default();
+    unsaved.note(dir.record(&[dir.phase()]));
     let config = &session.config;
     let start = Instant::now();
     let problem = session.problem();
     // What cannot be read is found anew.
     let earlier = Particles::load(&dir.particles(), &*problem).ok();
     let checked = check_and_learn(posterior, &config.check, earlier.as_ref(), &mut |stage| checking.show(stage));
-    let is_ended = checking.finish(&cut_short(dir));
-    let (posterior, checked, lessons) = checked?;
+    let (posterior, checked, lessons) = checked.inspect_err(|_| print::clear())?;
     if lessons > 0 {
         unsaved.note(save_posterior(&posterior, dir));
         run.lessons += lessons;
@@ -102,29 +104,44 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     // chains over whole models could only do worse; and who wants no look beyond q does not want chains.
     let automatic = config.chains.refine == Refine::Auto
         && config.check.opinion.depth != Depth::None
-        && !is_ended
         && checked.verdict.kind == VerdictKind::DoNotTrust
         && checked.blocks.is_none()
         && checked.opinion.is_none();
     let chains = if automatic || wanted.chains == Chains::Always {
-        Some(refine(&posterior, &config.chains.chains)?)
+        refine_watched(&posterior, &config.chains.chains, &mut |done, all| checking.chains(done, all))?
     } else {
         None
     };
+    let Checked { is_stopped, left_out } = checking.finish(&cut_short(dir));
+    // What an earlier check left out is looked at again.
+    run.left_out.retain(|text| text.starts_with("the preparation"));
+    run.left_out.extend(left_out);
     let subject = session.question.subject(config);
     let exact = exact_answer(&subject, device.workers(), &mut run.warnings);
     (run.device, run.threads) = (config.machine.device.clone(), config.threads());
     let sources = Sources { check: &checked, chains: chains.as_ref(), exact: exact.as_ref() };
     let mut found = Findings::new(&posterior, &subject, &sources, run)?;
-    found.look_at_fit(&subject, &look_settings(config), device.workers());
+    if is_stopped || budget.is_over() {
+        found.answer.run.left_out.push("whether the model fits the data was not looked at".into());
+    } else {
+        found.look_at_fit(&subject, &look_settings(config), device.workers());
+    }
+    say_left_out(&mut found.answer);
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
-    Ok(write(session, dir, found, wanted.force, is_ended).with(unsaved))
+    Ok(write(session, dir, found, wanted.force, is_stopped).with(unsaved))
 }
 
 /// Writes down what was learned.
 pub(crate) fn save_posterior<D: Device>(posterior: &Posterior<D>, dir: &RunDir) -> Result<()> {
     dir.record(&[dir.posterior()])?;
     Ok(posterior.save(&dir.posterior())?)
+}
+
+/// The verdict says what there was no time for.
+pub(crate) fn say_left_out(answer: &mut Answer) {
+    if !answer.run.left_out.is_empty() {
+        answer.verdict.text += &format!("; left out: {}", answer.run.left_out.join("; "));
+    }
 }
 
 /// How much is looked at to see whether the model fits.

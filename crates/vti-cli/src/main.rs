@@ -1,6 +1,8 @@
 //! The `vti` command.
 
 mod args;
+mod budget;
+mod checking;
 mod closed_form;
 mod commands;
 mod conclude;
@@ -9,6 +11,7 @@ mod data;
 mod earlier;
 mod estimate;
 mod failure;
+mod phase;
 mod print;
 mod progress;
 mod question;

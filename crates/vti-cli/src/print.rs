@@ -34,8 +34,17 @@ pub(crate) fn talk(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", lines(line));
 }
 
-/// Replaces what stands in the current line of the terminal.
+/// Replaces what stands in the current line of the terminal, cut to its width: a line that wraps cannot be replaced.
 pub(crate) fn redraw(line: &str) {
+    let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+    let line: String = line.chars().take(columns.saturating_sub(1)).collect();
     let mut err = std::io::stderr().lock();
     let _ = write!(err, "\r\x1b[2K{line}").and_then(|()| err.flush());
+}
+
+/// Clears the terminal's line, where there is a terminal.
+pub(crate) fn clear() {
+    if std::io::stderr().is_terminal() {
+        redraw("");
+    }
 }

@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use vti::check::Stage;
 use vti::problem::Problem;
 use vti::search::SearchProgress;
 use vti::space::ModelSpace;
-use vti::train::{Observer, StepReport};
+use vti::train::{Observer, StepReport, save_preparation};
 use vti_report::Trace;
 
 use crate::args::AS_MANY_AS_FIT;
+use crate::budget::Budget;
+use crate::phase::PhaseFile;
 use crate::print;
-use crate::rundir::{self, unwritable};
+use crate::rundir::{self, PREPARATION, RunDir, unwritable};
 use crate::signals::Signals;
 
 /// A line of `progress.jsonl`: means over the steps since the line before.
@@ -46,14 +47,17 @@ const SMOOTH: f64 = 0.2;
 const TALKS: u64 = 5;
 
 /// The shortest time between two pictures of a terminal's line.
-const REDRAW: Duration = Duration::from_millis(100);
+pub(crate) const REDRAW: Duration = Duration::from_millis(100);
+
+/// Time between two files of what was prepared.
+const KEEP: Duration = Duration::from_secs(20);
 
 /// The shortest time between two lines about a check where there is no terminal.
-const TALK: Duration = Duration::from_secs(20);
+pub(crate) const TALK: Duration = Duration::from_secs(20);
 
 /// Shows steps, keeps their trace, and stops the run when a signal says so.
 pub(crate) struct Progress<'a> {
-    space: &'a dyn ModelSpace,
+    problem: &'a dyn Problem,
     signals: &'a Signals,
     show: Show,
     steps: u64,
@@ -74,17 +78,24 @@ pub(crate) struct Progress<'a> {
     /// When the last line was written, and when the last was shown.
     recorded: f64,
     talked: f64,
+    /// Since when it is prepared, and how much of that was told.
+    preparing: Option<Instant>,
+    prepared: u64,
+    /// When what was prepared was saved.
+    kept: Instant,
+    phase: PhaseFile,
 }
 
+/// Where it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Show {
+pub(crate) enum Show {
     Nothing,
     Lines,
     Bar,
 }
 
 impl Show {
-    fn new(quiet: bool) -> Self {
+    pub(crate) fn new(quiet: bool) -> Self {
         match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Self::Nothing,
             (false, true) => Self::Bar,
@@ -93,95 +104,18 @@ impl Show {
     }
 }
 
-/// Shows how far a check has come, where that takes long.
-pub(crate) struct Checking<'a> {
-    show: Show,
-    last: Instant,
-    /// Whether evidences of nodes are found, rather than the whole posterior once more.
-    by_nodes: bool,
-    signals: &'a Signals,
-    /// Whether q learns, and since when it does, or looks.
-    is_learning: bool,
-    since: Instant,
-    /// How long each of these may take.
-    limit: Option<Duration>,
-}
-
-/// A look beyond q may take as long as training, and so long at least.
-const MIN_LOOK: Duration = Duration::from_secs(60);
-
-impl<'a> Checking<'a> {
-    pub(crate) fn new(quiet: bool, problem: &dyn Problem, signals: &'a Signals) -> Self {
-        let by_nodes = problem.blocks().is_some();
-        let now = Instant::now();
-        Self { show: Show::new(quiet), last: now, by_nodes, signals, is_learning: false, since: now, limit: None }
-    }
-
-    /// No longer than training took; evidences of nodes take as long as they take.
-    pub(crate) fn no_longer_than(mut self, training: f64) -> Self {
-        let enough = Duration::try_from_secs_f64(training).unwrap_or(MIN_LOOK).max(MIN_LOOK);
-        self.limit = Some(enough).filter(|_| !self.by_nodes);
-        self
-    }
-
-    fn goes_on(&self) -> bool {
-        !self.signals.stopped() && self.limit.is_none_or(|limit| self.since.elapsed() < limit)
-    }
-
-    /// Of the parts that are known to be needed so far. Whether to go on.
-    pub(crate) fn show(&mut self, stage: Stage) -> bool {
-        let is_learning = matches!(stage, Stage::Learning { .. });
-        if is_learning != self.is_learning {
-            (self.is_learning, self.since) = (is_learning, Instant::now());
-        }
-        let (text, done, all) = match stage {
-            Stage::Learning { done, all } => {
-                (format!("q learns what was found beyond it: step {done} of {all}"), done as usize, all as usize)
-            }
-            Stage::Looking { done, all } => (self.look(done, all), done, all),
-        };
-        let since = self.last.elapsed();
-        match self.show {
-            Show::Bar if since >= REDRAW || done == all => print::redraw(&text),
-            Show::Lines if since >= TALK && done < all => print::talk(&text),
-            _ => return self.goes_on(),
-        }
-        self.last = Instant::now();
-        self.goes_on()
-    }
-
-    fn look(&self, done: usize, all: usize) -> String {
-        match self.by_nodes {
-            true if done == all => "evidences of nodes: summing over graphs".into(),
-            true => format!("evidences of nodes: {done} of {all} runs so far"),
-            false => format!("looking beyond q: {} %", 100 * done / all.max(1)),
-        }
-    }
-
-    /// Clears the terminal's line. Whether somebody wanted to stop; who wants to later on ends the program, with this message.
-    pub(crate) fn finish(self, later: &str) -> bool {
-        self.signals.end_with(later);
-        if self.show == Show::Bar {
-            print::redraw("");
-        }
-        self.signals.stopped()
-    }
-}
-
 /// Shows how far chains over models have come.
 pub(crate) struct Searching<'a> {
     show: Show,
     last: Instant,
     signals: &'a Signals,
-    /// When it has taken long enough.
-    deadline: Option<Instant>,
+    budget: Budget,
+    file: PhaseFile,
 }
 
 impl<'a> Searching<'a> {
-    pub(crate) fn new(quiet: bool, signals: &'a Signals, time_limit: Option<f64>) -> Self {
-        let limit = time_limit.and_then(|limit| Duration::try_from_secs_f64(limit).ok());
-        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-        Self { show: Show::new(quiet), last: Instant::now(), signals, deadline }
+    pub(crate) fn new(quiet: bool, signals: &'a Signals, budget: Budget, dir: &RunDir) -> Self {
+        Self { show: Show::new(quiet), last: Instant::now(), signals, budget, file: PhaseFile::new(dir.phase()) }
     }
 
     /// Whether to go on.
@@ -192,20 +126,25 @@ impl<'a> Searching<'a> {
                 |found| format!("largest R̂ {:.3}, smallest effective size {:.0}", found.rhat, found.effective),
             );
             let SearchProgress { iteration, asked, .. } = progress;
+            if *iteration == 0 {
+                return format!("climbing to a start for chains over models: {asked} evidences");
+            }
             format!("chains over models: iteration {iteration}, {asked} evidences, {agreement}")
         };
+        self.file.tell(text);
         let since = self.last.elapsed();
         match self.show {
             Show::Bar if since >= REDRAW => print::redraw(&text()),
             Show::Lines if since >= TALK => print::talk(&text()),
-            _ => return self.goes_on(),
+            _ => return self.goes_on(progress),
         }
         self.last = Instant::now();
-        self.goes_on()
+        self.goes_on(progress)
     }
 
-    fn goes_on(&self) -> bool {
-        !self.signals.stopped() && self.deadline.is_none_or(|deadline| Instant::now() < deadline)
+    fn goes_on(&self, progress: &SearchProgress) -> bool {
+        let end = if progress.iteration == 0 { self.budget.end_of_climb() } else { self.budget.end_of_check() };
+        !self.signals.stopped() && end.is_none_or(|end| Instant::now() < end)
     }
 
     /// Clears the terminal's line.
@@ -237,7 +176,7 @@ impl<'a> Progress<'a> {
     pub(crate) fn new(
         path: &Path,
         done: u64,
-        space: &'a dyn ModelSpace,
+        problem: &'a dyn Problem,
         signals: &'a Signals,
         watched: &Watched,
     ) -> Result<Self> {
@@ -245,7 +184,7 @@ impl<'a> Progress<'a> {
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| unwritable(path, &error))?;
         let show = Show::new(watched.quiet);
         Ok(Self {
-            space,
+            problem,
             signals,
             show,
             steps: watched.steps,
@@ -262,6 +201,10 @@ impl<'a> Progress<'a> {
             last: (done, 0.0),
             recorded: 0.0,
             talked: 0.0,
+            preparing: None,
+            prepared: 0,
+            kept: Instant::now(),
+            phase: PhaseFile::new(path.with_file_name("phase.json")),
         })
     }
 
@@ -333,8 +276,7 @@ impl<'a> Progress<'a> {
         let bar = format!("{}{}", "█".repeat(filled), "░".repeat(WIDTH - filled));
         let left = duration(self.time_left(report));
         let line = format!("{bar}  {}  {left} left  {}", self.text(report), self.leading);
-        let shown: String = line.chars().take(terminal_width()).collect();
-        print::redraw(&shown);
+        print::redraw(&line);
         self.drawn = Some(Instant::now());
     }
 }
@@ -342,21 +284,32 @@ impl<'a> Progress<'a> {
 impl Observer for Progress<'_> {
     fn models(&mut self, words: &[u16], width: usize) {
         if self.is_due() {
-            self.leading = leading(words, width, self.space);
+            self.leading = leading(words, width, self.problem.space());
         }
     }
 
     fn prepare(&mut self, done: usize, parts: usize) -> ControlFlow<()> {
-        let text = format!("preparing: {done} of {parts} nodes");
+        let share = done as f64 / parts.max(1) as f64;
+        let begin = *self.preparing.get_or_insert_with(Instant::now);
+        let left = begin.elapsed().as_secs_f64() * (1.0 - share) / share;
+        let left = if share > 0.01 { format!(", {} left", duration(left)) } else { String::new() };
+        let text = format!("preparing: scores of sets of parents, {:.0} %{left}", 100.0 * share);
+        self.phase.tell(|| text.clone());
         match self.show {
             Show::Nothing => {}
             Show::Bar => print::redraw(&text),
             Show::Lines => {
-                let part = parts.div_ceil(TALKS as usize);
-                if done > 0 && (done == parts || done.is_multiple_of(part)) {
+                let part = (share * TALKS as f64) as u64;
+                if part > self.prepared {
+                    self.prepared = part;
                     print::talk(&text);
                 }
             }
+        }
+        // A run that is killed has not prepared for nothing.
+        if self.kept.elapsed() >= KEEP {
+            let _ = save_preparation(&self.path.with_file_name(PREPARATION), self.problem);
+            self.kept = Instant::now();
         }
         if self.signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -368,6 +321,7 @@ impl Observer for Progress<'_> {
     fn step(&mut self, report: &StepReport) -> ControlFlow<()> {
         self.begin.get_or_insert_with(|| (Instant::now(), report.step));
         self.last = (report.step, report.seconds);
+        self.steps = report.planned;
         let sums = &mut self.sums;
         sums.steps += 1.0;
         sums.elbo += report.elbo;
@@ -403,12 +357,6 @@ fn leading(words: &[u16], width: usize, space: &dyn ModelSpace) -> String {
     let share = |count: usize| 100 * count / rows;
     let shown = counts.iter().take(2).map(|(word, count)| format!("{} {} %", space.label(word), share(*count)));
     shown.collect::<Vec<_>>().join("  ")
-}
-
-/// Columns of the terminal, less one: a line that fills it would wrap.
-fn terminal_width() -> usize {
-    let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-    columns.max(40) - 1
 }
 
 /// Seconds as people say them.

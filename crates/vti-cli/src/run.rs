@@ -6,10 +6,12 @@ use anyhow::Result;
 use vti::answer::{Answer, Replicate, Run};
 use vti::device::Device;
 use vti::problem::selection::Enumeration;
-use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer};
+use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer, save_preparation};
 use vti::workers::Workers;
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
+use crate::budget::Budget;
+use crate::checking::Checking;
 use crate::closed_form;
 use crate::conclude::{Chains, Wanted, conclude, cut_short, save_posterior, search_cut_short};
 use crate::config::{Config, Method};
@@ -17,7 +19,7 @@ use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
 use crate::failure::{Ending, Usage};
 use crate::print;
-use crate::progress::{self, Checking, Progress, Watched};
+use crate::progress::{self, Progress, Watched};
 use crate::question::{InClosedForm, Job, Question, start};
 use crate::rundir::{self, RunDir};
 use crate::session::Session;
@@ -26,16 +28,19 @@ use crate::unsaved::Unsaved;
 
 /// The whole job.
 pub(crate) fn run(mut config: Config, args: &RunArgs) -> Result<Ending> {
+    let begun = Budget::new(None);
     config.problem.resolve();
     let dir = RunDir::new(&directory(&config));
     let config = if args.resume { resumed(&config, &dir, args)? } else { config };
-    start(config, Training { dir: &dir, args })
+    let budget = begun.with_limit(config.train.time_limit);
+    start(config, Training { dir: &dir, args, budget })
 }
 
 /// What is to be done with the question.
 struct Training<'a> {
     dir: &'a RunDir,
     args: &'a RunArgs,
+    budget: Budget,
 }
 
 /// Where a run goes.
@@ -119,13 +124,13 @@ fn talk(args: &RunArgs, text: &str) {
 
 impl Job for Training<'_> {
     fn run<Q: Question, D: Device>(self, mut session: Session<Q>, device: D) -> Result<Ending> {
-        let Self { dir, args } = self;
+        let Self { dir, args, budget } = self;
         // All settings are checked before anything of an earlier run goes.
         let _lock = if args.resume { dir.claim_run()? } else { dir.claim(args.replace())? };
         session.config.check_limits()?;
         session.config.machine.method = choose(&session)?;
         if !session.config.is_learned() {
-            return answer_in_closed_form(&session, dir, device.workers(), args);
+            return answer_in_closed_form(&session, dir, device.workers(), (args, budget));
         }
         let settings = train_settings(&session.config, dir, None);
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
@@ -139,9 +144,10 @@ impl Job for Training<'_> {
             dir.begin(&session.config)?;
         }
         let signals = Signals::listen()?;
+        session.heed(&signals);
         // What cannot be saved any more is told after the answer, which is found all the same.
         let mut unsaved = Unsaved::default();
-        let trained = train(&session, dir, &device, &signals, args, &mut unsaved)?;
+        let trained = train(&session, dir, &device, &signals, (args, budget), &mut unsaved)?;
         let Some((fit, replicates)) = trained else {
             unsaved.tell()?;
             print::talk(&interrupted(dir));
@@ -155,9 +161,11 @@ impl Job for Training<'_> {
         let nodes =
             if session.problem().blocks().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
-        let checking = Checking::new(args.quiet, &*session.problem(), &signals).no_longer_than(run.seconds.train);
+        let checking = Checking::new(args.quiet, &*session.problem(), &signals, dir);
+        let checking = checking.no_longer_than(run.seconds.train).until(budget.end_of_check());
         let wanted = Wanted { chains: Chains::Settings, force: false };
-        let found = conclude(&session, dir, &device, posterior, run, wanted, checking)?.with(unsaved);
+        let watched = (checking, budget);
+        let found = conclude(&session, dir, &device, posterior, run, wanted, watched)?.with(unsaved);
         let files = files(&found.answer);
         found.tell(dir, args.json)?;
         talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
@@ -196,7 +204,7 @@ fn answer_in_closed_form<Q: Question>(
     session: &Session<Q>,
     dir: &RunDir,
     workers: &Workers,
-    args: &RunArgs,
+    (args, budget): (&RunArgs, Budget),
 ) -> Result<Ending> {
     let method = session.config.machine.method;
     talk(args, &format!("{}: {}", session.config.source.data, session.question.headline()));
@@ -211,7 +219,7 @@ fn answer_in_closed_form<Q: Question>(
     }
     let signals = Signals::listen()?;
     signals.end_with("interrupted before there was anything to tell");
-    let Some(found) = closed_form::conclude(session, dir, workers, &signals, args.quiet, false)? else {
+    let Some(found) = closed_form::conclude(session, dir, workers, &signals, (budget, args.quiet), false)? else {
         return Ok(signals.ending("interrupted before there was anything to tell"));
     };
     let files = files(&found.answer);
@@ -290,19 +298,20 @@ fn train<Q: Question, D: Device>(
     dir: &RunDir,
     device: &D,
     signals: &Signals,
-    args: &RunArgs,
+    (args, budget): (&RunArgs, Budget),
     unsaved: &mut Unsaved,
 ) -> Result<Option<Trained<D>>> {
     let count = session.config.machine.replicates;
     if count == 1 {
-        let fit = train_one(session, dir, device, signals, args, (None, unsaved))?;
+        let fit = train_one(session, dir, device, signals, (args, budget.training(1)), (None, unsaved))?;
         return Ok((fit.stop != Stop::Observer).then_some((fit, Vec::new())));
     }
     let mut best = None::<(f64, _)>;
     let (mut all, mut first_error) = (Vec::new(), None);
     for run in 0..count {
         let seed = session.config.train.seed.wrapping_add(run as u64);
-        match train_one(session, dir, device, signals, args, (Some(run), unsaved)) {
+        let limit = budget.training(count - run);
+        match train_one(session, dir, device, signals, (args, limit), (Some(run), unsaved)) {
             Ok(fit) if fit.stop == Stop::Observer => return Ok(None),
             Ok(fit) => {
                 let elbo = fit.posterior.elbo(BOUND_DRAWS)?;
@@ -338,13 +347,16 @@ fn train_one<Q: Question, D: Device>(
     dir: &RunDir,
     device: &D,
     signals: &Signals,
-    args: &RunArgs,
+    (args, time_limit): (&RunArgs, Option<f64>),
     (run, unsaved): (Option<usize>, &mut Unsaved),
 ) -> Result<Fit<D>> {
     let config = &session.config;
-    let settings = train_settings(config, dir, run);
+    let settings = TrainSettings { time_limit, ..train_settings(config, dir, run) };
     let path = dir.checkpoint(run);
-    dir.record(&[dir.progress(), path.clone()])?;
+    dir.record(&[dir.progress(), dir.preparation(), dir.phase(), path.clone()])?;
+    if args.resume {
+        session.remember(dir);
+    }
     let trainer = if args.resume && path.exists() {
         let mut trainer = Trainer::resume(session.problem(), device.clone(), &path)?;
         trainer.set_time_limit(settings.time_limit);
@@ -357,10 +369,12 @@ fn train_one<Q: Question, D: Device>(
     let (done, settings) = (trainer.steps(), trainer.settings());
     let watched = Watched { steps: settings.steps, time_limit: settings.time_limit, replicate: run, quiet: args.quiet };
     let problem = session.problem();
-    let mut progress = Progress::new(&dir.progress(), done, problem.space(), signals, &watched)?;
+    let mut progress = Progress::new(&dir.progress(), done, &*problem, signals, &watched)?;
     let fit = trainer.run(&mut progress);
     let shown = progress.finish();
+    let kept = save_preparation(&dir.preparation(), &*problem);
     let mut fit = fit?;
+    unsaved.note(kept.map_err(Into::into));
     unsaved.note(shown);
     let lost = |error| anyhow::Error::new(error).context("the finished run could not be saved");
     unsaved.note(fit.unsaved.take().map_or(Ok(()), |error| Err(lost(error))));

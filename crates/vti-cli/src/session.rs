@@ -6,6 +6,7 @@ use anyhow::Result;
 use vti::device::Device;
 use vti::posterior::Posterior;
 use vti::problem::Problem;
+use vti::train::load_preparation;
 use vti::workers::Workers;
 
 use crate::config::Config;
@@ -13,6 +14,7 @@ use crate::data::is_path;
 use crate::failure::Usage;
 use crate::question::Question;
 use crate::rundir::RunDir;
+use crate::signals::Signals;
 
 /// A question with its settings.
 #[derive(Debug)]
@@ -44,9 +46,21 @@ impl<Q: Question> Session<Q> {
         self.question.problem()
     }
 
+    /// Estimates end at once when somebody wants the program to stop.
+    pub(crate) fn heed(&self, signals: &Signals) {
+        if let Some(blocks) = self.problem().blocks() {
+            blocks.heed(signals.flag());
+        }
+    }
+
     /// The host's threads.
     pub(crate) fn workers(&self) -> Result<Workers> {
         Ok(Workers::new(self.config.threads())?)
+    }
+
+    /// Takes what a preparation has found before; what cannot be read is found anew.
+    pub(crate) fn remember(&self, dir: &RunDir) {
+        let _ = load_preparation(&dir.preparation(), &*self.problem());
     }
 
     /// What a finished run learned, or an interrupted one so far.
@@ -58,6 +72,7 @@ impl<Q: Question> Session<Q> {
                 Usage(format!("{}: there is no posterior and no checkpoint\n{hint}", dir.path().display())).into()
             );
         };
+        self.remember(dir);
         Ok(Posterior::load(self.problem(), device.clone(), file)?)
     }
 }

@@ -75,6 +75,11 @@ impl Signals {
         }
     }
 
+    /// What is set when somebody wants the program to stop.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -72,8 +72,8 @@ pub(crate) struct RunArgs {
     /// Training steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) steps: Option<u64>,
-    /// Time for training, e.g. 60s, 5m, 1h; as many steps are planned as fit in, at most those of --steps. Time for chains
-    /// over models, where these answer
+    /// Time for everything, e.g. 60s, 5m, 1h: preparation, training, check and writing. As many steps are planned as fit in, at
+    /// most those of --steps; what there is no time for is cut, and the verdict says so
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) time_limit: Option<f64>,
     /// Threads; 0: as many as there are cores

@@ -9,11 +9,13 @@ use vti::check::Depth;
 use vti::device::Device;
 
 use crate::args::Look;
+use crate::budget::Budget;
+use crate::checking::Checking;
 use crate::closed_form;
 use crate::conclude::{Chains, Wanted, conclude, cut_short, search_cut_short};
 use crate::config::{Config, Method};
 use crate::failure::{Ending, Usage};
-use crate::progress::{self, Checking};
+use crate::progress;
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
 use crate::session::Session;
@@ -108,17 +110,20 @@ impl Job for Again<'_> {
             return Err(nothing_to_refine(&session.config, dir).into());
         }
         if !session.config.is_learned() {
-            let found = closed_form::conclude(&session, dir, device.workers(), signals, false, force)?;
+            let unlimited = (Budget::new(None), false);
+            let found = closed_form::conclude(&session, dir, device.workers(), signals, unlimited, force)?;
             found.map(|found| found.tell(dir, json)).transpose()?;
             return Ok(signals.ending(&search_cut_short(dir)));
         }
         let posterior = session.posterior(dir, &device)?;
+        session.heed(signals);
         let replicate = session.config.replicate(posterior.seed());
         let run = known_run(dir, posterior.warnings(), replicate)?;
-        let checking = Checking::new(false, &*session.problem(), signals);
+        let checking = Checking::new(false, &*session.problem(), signals, dir);
         signals.heed();
         let wanted = Wanted { chains, force };
-        conclude(&session, dir, &device, posterior, run, wanted, checking)?.tell(dir, json)?;
+        let watched = (checking, Budget::new(None));
+        conclude(&session, dir, &device, posterior, run, wanted, watched)?.tell(dir, json)?;
         Ok(signals.ending(&cut_short(dir)))
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::failure::Ending;
+use crate::phase::{self, Phase};
 use crate::print;
 use crate::progress::{self, Line};
 use crate::rundir::RunDir;
@@ -26,7 +27,7 @@ const WAIT: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
     let (dir, _) = RunDir::open(&args.dir)?;
-    let mut shown = 0;
+    let (mut shown, mut told) = (0, None);
     loop {
         // Looked at before the lines: what is written in between is shown next time.
         let finished = dir.summary().exists();
@@ -36,6 +37,11 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
             print::data(&text(line))?;
         }
         shown = lines.len();
+        let phase = phase::read(&dir.phase());
+        if let Some(Phase { text }) = phase.as_ref().filter(|_| phase != told) {
+            print::data(text)?;
+        }
+        told = phase;
         if finished {
             print::data(&dir.read_answer()?.verdict.text)?;
             return Ok(Ending::Done);

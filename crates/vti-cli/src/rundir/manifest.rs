@@ -97,8 +97,8 @@ impl Manifest {
     /// Removes the files of the run, and nothing else, and begins a new list with these.
     pub(super) fn begin(dir: &RunDir, first: &[PathBuf]) -> Result<()> {
         let earlier = Self::find(dir)?.map(|found| found.files).unwrap_or_default();
-        let all = [dir.config(), dir.progress(), dir.posterior(), dir.particles()].into_iter();
-        let all = all.chain(checkpoints(dir.path())).chain(files::ALL.map(|file| dir.path().join(file)));
+        let own = [dir.config(), dir.progress(), dir.phase(), dir.preparation(), dir.posterior(), dir.particles()];
+        let all = own.into_iter().chain(checkpoints(dir.path())).chain(files::ALL.map(|file| dir.path().join(file)));
         refuse_others(dir.path(), all.flat_map(|path| names(&path)).filter(|name| !earlier.contains(name)))?;
         for name in &earlier {
             let path = dir.path().join(name);

@@ -18,6 +18,9 @@ use self::manifest::Manifest;
 use crate::config::{Config, ConfigError};
 use crate::failure::Usage;
 
+/// The file of what the preparation of graphs found.
+pub(crate) const PREPARATION: &str = "preparation.safetensors";
+
 /// The directory of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct RunDir(PathBuf);
@@ -75,6 +78,16 @@ impl RunDir {
     /// The particles of the second opinion.
     pub(crate) fn particles(&self) -> PathBuf {
         self.0.join("particles.safetensors")
+    }
+
+    /// What a run is doing beside training.
+    pub(crate) fn phase(&self) -> PathBuf {
+        self.0.join("phase.json")
+    }
+
+    /// What the preparation of graphs found.
+    pub(crate) fn preparation(&self) -> PathBuf {
+        self.0.join(PREPARATION)
     }
 
     pub(crate) fn draws(&self) -> PathBuf {

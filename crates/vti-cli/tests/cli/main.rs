@@ -18,6 +18,7 @@ mod search;
 mod simulate;
 mod support;
 mod tables;
+mod time;
 
 /// Its own tests run here: the program is not compiled once more for them.
 #[path = "../../src/shown.rs"]

@@ -388,6 +388,9 @@ pub struct Run {
     pub seed: u64,
     /// What to know before the answer is used.
     pub warnings: Vec<String>,
+    /// What there was no time for, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl Run {
@@ -402,6 +405,7 @@ impl Run {
             precision: D::Real::NAME.into(),
             seed: fit.posterior.seed(),
             warnings: fit.posterior.warnings().iter().cloned().chain(dropped).collect(),
+            left_out: fit.left_out.clone(),
             ..Self::default()
         }
     }

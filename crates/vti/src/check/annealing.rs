@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::importance::Watch;
 use crate::problem::{BatchError, Blocks};
-use crate::smc::{AnnealSettings, Annealed, anneal_blocks};
+use crate::smc::{AnnealSettings, Annealed, GoOn, anneal_blocks};
 use crate::workers::Workers;
 
 /// A block and its key.
@@ -51,7 +51,11 @@ impl<'a> Annealing<'a> {
                 self.is_ended = true;
                 return Ok(());
             }
-            let found = anneal_blocks(self.blocks, part, self.settings, self.seed, workers)?;
+            let go_on: GoOn<'_> = &mut |share| (self.watch)(done + (share * part.len() as f64) as usize, total);
+            let Some(found) = anneal_blocks(self.blocks, part, self.settings, self.seed, workers, go_on)? else {
+                self.is_ended = true;
+                return Ok(());
+            };
             for (&(key, _), run) in part.iter().zip(found) {
                 self.runs.entry(key).or_default().push(run);
             }

@@ -4,10 +4,13 @@
 //! reached from the smallest by enlarging ([`BlockModels::larger_keys`]), so whatever is missing begins next to a key that is known.
 //! From keys that matter the search is taken further, whatever q is, until what it adds hardly matters any more.
 
+use std::time::Instant;
+
 use super::evidences::Summed;
+use super::importance::Watch;
 use crate::models::{BlockProbabilities, BlockScores};
 use crate::problem::{BlockModels, Blocks, KeyScores};
-use crate::workers::Workers;
+use crate::workers::{Workers, portion_after};
 
 /// How far a search goes.
 struct Limits {
@@ -35,12 +38,13 @@ pub(super) struct Widened {
     pub(super) is_settled: bool,
 }
 
-/// Takes the search for keys further; none where nothing is left to be found.
+/// Takes the search for keys further, until somebody ends it; none where nothing is left to be found.
 pub(super) fn widen(
     sums: &Summed<'_>,
     blocks: &dyn Blocks,
     scores: &BlockScores,
     q: &BlockProbabilities,
+    watch: Watch<'_>,
 ) -> Option<Widened> {
     let is_open = |(block, known): (usize, &KeyScores)| {
         known.keys.iter().any(|&key| !beyond(sums.models, block, known, key).is_empty())
@@ -52,7 +56,7 @@ pub(super) fn widen(
     // What matters is judged by the problem's own estimates, which are not learned.
     let mut estimated = scores.clone();
     for (block, known) in estimated.blocks.iter_mut().enumerate() {
-        known.scores = estimates(sums, blocks, block, &known.keys);
+        known.scores = estimates(sums, blocks, block, &known.keys, watch)?;
         let worst = known.scores.iter().copied().filter(|score| score.is_finite()).fold(0.0, f64::min);
         known.scores.iter_mut().filter(|score| !score.is_finite()).for_each(|score| *score = worst);
     }
@@ -74,7 +78,7 @@ pub(super) fn widen(
         }
         last = next.iter().map(|new| new.iter().map(|(key, _)| *key).collect()).collect();
         for (block, new) in next.into_iter().enumerate() {
-            let of_new = estimates(sums, blocks, block, &last[block]);
+            let Some(of_new) = estimates(sums, blocks, block, &last[block], watch) else { return Some(wide) };
             wide.insert(sums.models, block, &mut estimated.blocks[block], &new, &of_new);
         }
     }
@@ -109,15 +113,29 @@ fn frontier(
     found
 }
 
-/// `log p + log evidence` of keys as the problem estimates it.
-fn estimates(sums: &Summed<'_>, blocks: &dyn Blocks, block: usize, keys: &[u64]) -> Vec<f64> {
-    let mut found: Vec<f64> = vec![0.0; keys.len()];
+/// `log p + log evidence` of keys as the problem estimates it, a few at a time; none where somebody ended it.
+fn estimates(sums: &Summed<'_>, blocks: &dyn Blocks, block: usize, keys: &[u64], watch: Watch<'_>) -> Option<Vec<f64>> {
     let workers: &Workers = sums.workers;
-    workers.for_each(&mut found, |place, found| {
-        *found = sums.models.log_prior(block, keys[place]) + blocks.log_evidence_estimate(block, keys[place]);
-    });
-    found
+    let (mut found, mut portion) = (Vec::with_capacity(keys.len()), workers.threads());
+    while found.len() < keys.len() {
+        if !watch(0, UNKNOWN) {
+            return None;
+        }
+        let clock = Instant::now();
+        let some = &keys[found.len()..][..portion.min(keys.len() - found.len())];
+        let mut values = vec![0.0; some.len()];
+        workers.for_each(&mut values, |place, value| {
+            *value = sums.models.log_prior(block, some[place]) + blocks.log_evidence_estimate(block, some[place]);
+        });
+        found.append(&mut values);
+        portion = portion_after(portion, clock.elapsed(), workers.threads());
+    }
+    // What was found after somebody had ended it is of no use.
+    watch(0, UNKNOWN).then_some(found)
 }
+
+/// Parts of which nobody knows yet how many there will be.
+const UNKNOWN: usize = 1;
 
 impl Widened {
     /// Puts new keys of a block in their places. Each has the score of the key it was reached from, and as much more as estimates say.
@@ -198,7 +216,7 @@ mod tests {
         };
         let tried = of_sizes(1);
         let q = sums.probabilities(&tried);
-        let wide = widen(&sums, &dag, &tried, &q).unwrap();
+        let wide = widen(&sums, &dag, &tried, &q, &mut |_, _| true).unwrap();
         assert!(wide.is_settled);
         let found = exact(&sums, &dag, &wide.scores, &wide.q, &[]).evidences;
         let edges = dag.edge_matrix(&found.probabilities.features);
@@ -211,6 +229,6 @@ mod tests {
         assert!(wide.share(&tried, &found.probabilities) > 0.5);
         // Where all are known there is nothing beyond.
         let all = of_sizes(4);
-        assert!(widen(&sums, &dag, &all, &sums.probabilities(&all)).is_none());
+        assert!(widen(&sums, &dag, &all, &sums.probabilities(&all), &mut |_, _| true).is_none());
     }
 }

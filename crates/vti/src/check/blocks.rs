@@ -145,7 +145,7 @@ pub(super) fn correct<D: Device>(
     // never tried.
     let is_exact = blocks.has_exact_evidences();
     let is_annealed = settings.anneal.runs > 0 && settings.opinion.depth != Depth::None;
-    let wide = if is_exact || is_annealed { widen(&sums, blocks, scores, &q) } else { None };
+    let wide = if is_exact || is_annealed { widen(&sums, blocks, scores, &q, watch) } else { None };
     let (all, q_of_all) = wide.as_ref().map_or((scores, &q), |wide| (&wide.scores, &wide.q));
     let second = if is_exact {
         Some(exact(&sums, blocks, all, q_of_all, &weighed))

@@ -28,5 +28,5 @@ pub use importance::{Check, CheckSettings, Watch, check, check_onwards};
 pub use lesson::{Stage, check_and_learn};
 pub use opinion::{Depth, Opinion, OpinionSettings};
 pub use particles::Particles;
-pub use refine::{LocalMove, RefineSettings, Refined, refine};
+pub use refine::{LocalMove, RefineSettings, Refined, refine, refine_watched};
 pub use verdict::{Verdict, VerdictKind};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::CheckError;
 use super::chain::{Accepted, Chains};
 use super::correction::{Correction, ModelCorrection};
+use super::importance::Watch;
 use super::verdict::Verdict;
 use crate::device::Device;
 use crate::optimise::SettingError;
@@ -71,7 +72,7 @@ impl RefineSettings {
         let at_least =
             |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
         at_least("chains", self.chains, 2, "at least 2")?;
-        at_least("iterations", self.iterations, 4, "at least 4")?;
+        at_least("iterations", self.iterations, MIN_ITERATIONS, "at least 4")?;
         at_least("thin", self.thin, 1, "at least 1")?;
         SettingError::check("max_rhat", self.max_rhat, self.max_rhat >= 1.0, "at least 1")?;
         SettingError::check("min_effective", self.min_effective, self.min_effective >= 0.0, "at least 0")
@@ -103,6 +104,20 @@ pub struct Refined {
 
 /// Runs chains with q as independence proposal across models and local moves within them.
 pub fn refine<D: Device>(posterior: &Posterior<D>, settings: &RefineSettings) -> Result<Refined, CheckError> {
+    let refined = refine_watched(posterior, settings, &mut |_, _| true)?;
+    refined.ok_or(CheckError::NoWeight)
+}
+
+/// The fewest iterations that say anything.
+const MIN_ITERATIONS: usize = 4;
+
+/// [`refine`], while somebody looks on who hears how many iterations of how many are done and says whether to go on: with fewer
+/// iterations chains say less, and with next to none of them nothing.
+pub fn refine_watched<D: Device>(
+    posterior: &Posterior<D>,
+    settings: &RefineSettings,
+    watch: Watch<'_>,
+) -> Result<Option<Refined>, CheckError> {
     settings.check()?;
     let space = posterior.family().space();
     let (width, stride) = (space.arities().len(), posterior.family().natural_len());
@@ -110,7 +125,14 @@ pub fn refine<D: Device>(posterior: &Posterior<D>, settings: &RefineSettings) ->
     let (mut jumps, mut moves) = (Accepted::default(), Accepted::default());
     let mut visits = Visits::new(settings.chains);
     let mut draws = Draws { width, stride, ..Draws::default() };
-    for iteration in 0..settings.warmup + settings.iterations {
+    let all = settings.warmup + settings.iterations;
+    for iteration in 0..all {
+        if !watch(iteration, all) {
+            if iteration < settings.warmup + MIN_ITERATIONS {
+                return Ok(None);
+            }
+            break;
+        }
         let kept = iteration >= settings.warmup;
         let number = iteration as u64 + 1;
         let jumped = chains.jump(number)?;
@@ -133,7 +155,7 @@ pub fn refine<D: Device>(posterior: &Posterior<D>, settings: &RefineSettings) ->
     }
     let diagnosed = visits.correct(posterior, settings.leading)?;
     let limits = (settings.max_rhat, settings.min_effective);
-    Ok(Refined {
+    Ok(Some(Refined {
         chains: settings.chains,
         verdict: Verdict::of_chains(diagnosed.rhat, diagnosed.effective, limits, &diagnosed.correction)
             .unless(posterior.warnings()),
@@ -143,7 +165,7 @@ pub fn refine<D: Device>(posterior: &Posterior<D>, settings: &RefineSettings) ->
         accepted_jumps: jumps.rate(),
         accepted_moves: moves.rate(),
         draws,
-    })
+    }))
 }
 
 /// Which model each chain was at, iteration by iteration.

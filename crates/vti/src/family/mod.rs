@@ -15,7 +15,7 @@ pub use settings::{ContextSettings, FamilySettings, FlowKind, PreconditionerSett
 
 use crate::device::{Device, DeviceError};
 use crate::flow::{ContextShape, Flow, FlowShape, Passes};
-use crate::models::{Draw, ModelDistribution, ModelsSettings, Progress, build};
+use crate::models::{Draw, ModelDistribution, ModelsSettings, Prepared, Preparing, build};
 use crate::problem::{Constraints, Problem};
 use crate::space::{Catalogue, ModelSpace};
 use crate::state::{State, StateError};
@@ -165,13 +165,13 @@ impl<D: Device> Family<D> {
     }
 
     /// Makes the first q(m), where that takes long.
-    pub(crate) fn prepare(&mut self, progress: &mut Progress<'_>) -> ControlFlow<()> {
-        self.models.prepare(&self.device, progress)
+    pub(crate) fn prepare(&mut self, preparing: &mut Preparing<'_>) -> ControlFlow<(), Prepared> {
+        self.models.prepare(&self.device, preparing)
     }
 
     /// The same without anybody to watch or to end it; nothing where it was done before.
     pub(crate) fn prepare_in_silence(&mut self) {
-        let _ = self.prepare(&mut |_, _| ControlFlow::Continue(()));
+        let _ = self.prepare(&mut Preparing { until: None, watch: &mut |_, _| ControlFlow::Continue(()) });
     }
 
     /// Draws a word for each row into a pass.

@@ -32,6 +32,7 @@ pub use word_workspace::{WordPasses, WordWorkspace};
 pub use words::{DigitInput, WordError, WordNet, WordNetSettings};
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use crate::device::{Device, DeviceError, UpdateRecord};
 use crate::objective;
@@ -39,17 +40,37 @@ use crate::random::{Purpose, Stream};
 use crate::space::Catalogue;
 use crate::state::{State, StateError};
 
-/// Hears how many parts of how many are done, and may end it.
-pub type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
+/// How the first q is made, where that takes long.
+pub struct Preparing<'a> {
+    /// When it has taken long enough: what is there by then has to do.
+    pub until: Option<Instant>,
+    /// Hears several times a second how many parts of how many are done, and may end it all.
+    pub watch: &'a mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+}
+
+impl std::fmt::Debug for Preparing<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Preparing").field("until", &self.until).finish_non_exhaustive()
+    }
+}
+
+/// What became of a preparation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prepared {
+    /// All is there.
+    Whole,
+    /// There was no time for some of it.
+    Cut,
+}
 
 /// A distribution over the words of a space, which can be drawn from, evaluated and improved.
 ///
 /// Words are given row-major, one after another; `log_q.len()` says how many.
 pub trait ModelDistribution<D: Device>: Send + Sync {
-    /// Makes the first q, where that takes long: called before anything else, again and again until it is made. `progress`
-    /// hears how many parts of how many are done, and may end it; then nothing has changed.
-    fn prepare(&mut self, _device: &D, _progress: &mut Progress<'_>) -> ControlFlow<()> {
-        ControlFlow::Continue(())
+    /// Makes the first q, where that takes long: called before anything else, again and again until it is made. Whoever looks on may
+    /// end it; then nothing has changed.
+    fn prepare(&mut self, _device: &D, _preparing: &mut Preparing<'_>) -> ControlFlow<(), Prepared> {
+        ControlFlow::Continue(Prepared::Whole)
     }
 
     /// Draws a word for every row, row r from the random stream of `(draw, r)`, with its log probability.

@@ -1,7 +1,11 @@
 //! Densities that are products over blocks: the one capability behind which graphs stand.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use super::{BatchError, DensityError, Preconditioner, or_undefined};
 use crate::random::Stream;
+use crate::state::{State, StateError};
 use crate::workers::Workers;
 
 /// A density that is a product over blocks of parameters:
@@ -87,6 +91,24 @@ pub trait Blocks: Send + Sync {
     fn log_evidence_estimate(&self, block: usize, key: u64) -> f64 {
         let _ = (block, key);
         0.0
+    }
+
+    /// A flag that somebody may set: [`log_evidence_estimate`](Self::log_evidence_estimate) may then return at once, whatever it has,
+    /// because nobody will use it. Ignored by default.
+    fn heed(&self, stop: Arc<AtomicBool>) {
+        let _ = stop;
+    }
+
+    /// Everything that took long to find out for estimates and preconditioners, and that [`Blocks::restore_findings`] spares.
+    /// Nothing by default.
+    fn findings(&self) -> State {
+        State::default()
+    }
+
+    /// Takes findings of the same density, bit for bit what it would have found itself.
+    fn restore_findings(&self, findings: &mut State) -> Result<(), StateError> {
+        let _ = findings;
+        Ok(())
     }
 
     /// Whether [`log_evidence_estimate`](Self::log_evidence_estimate) is the evidence itself. By default it is not.

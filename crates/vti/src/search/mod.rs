@@ -50,6 +50,10 @@ impl ModelEvidences for Evidences<'_> {
     }
 }
 
+/// Told how far a search has come, at every step of the climb (iteration 0) and in every iteration, and says whether to go on: with the
+/// climb, or with all of it.
+pub type Watch<'a> = &'a mut dyn FnMut(&SearchProgress) -> bool;
+
 /// What is searched.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
@@ -90,7 +94,7 @@ pub fn search_selection(
     selection: &Selection,
     settings: &SearchSettings,
     workers: &Workers,
-    watch: &mut dyn FnMut(&SearchProgress) -> bool,
+    watch: Watch<'_>,
 ) -> Result<Searched, SearchError> {
     let log_prior = |word: &[u16]| selection.log_prior(word);
     let target = Target { space: selection.space(), log_prior: &log_prior, starts: &[], workers };

@@ -7,7 +7,7 @@ use super::moves::{Ladder, Moves};
 use super::settings::Ended;
 use super::starts::starts;
 use super::trace::{Trace, diagnose, error_of_visits};
-use super::{ModelEvidences, SearchError, SearchProgress, SearchSettings, Target};
+use super::{ModelEvidences, SearchError, SearchProgress, SearchSettings, Target, Watch};
 use crate::random::{Purpose, Stream};
 
 /// Searches until chains agree, limits are reached or `watch`, which is told in every iteration how far it has come, returns false.
@@ -38,10 +38,10 @@ pub fn search(
     target: &Target<'_>,
     evidences: &mut dyn ModelEvidences,
     settings: &SearchSettings,
-    watch: &mut dyn FnMut(&SearchProgress) -> bool,
+    watch: Watch<'_>,
 ) -> Result<Searched, SearchError> {
     settings.check()?;
-    let mut run = Run::new(target, evidences, settings)?;
+    let mut run = Run::new(target, evidences, settings, watch)?;
     let ended = run.go(evidences, watch)?;
     let Run { known, traces, fresh, .. } = run;
     conclude(target, settings, known, &traces, Ending { fresh, ended })
@@ -155,12 +155,13 @@ impl<'a> Run<'a> {
         target: &'a Target<'a>,
         evidences: &mut dyn ModelEvidences,
         settings: &'a SearchSettings,
+        watch: Watch<'_>,
     ) -> Result<Self, SearchError> {
         let arities = target.space.arities();
         let mut known = Known::new(arities, settings.remembered);
         let rungs = settings.temperatures;
         // The groups' first chains get the first starts.
-        let words = starts(target, evidences, settings, &mut known, settings.chains * rungs)?;
+        let words = starts(target, evidences, settings, &mut known, settings.chains * rungs, watch)?;
         known.learn(target, evidences, &words.iter().map(Vec::as_slice).collect::<Vec<_>>(), 0)?;
         let chain = |number: usize| {
             let (group, rung) = (number / rungs, number % rungs);
@@ -177,15 +178,12 @@ impl<'a> Run<'a> {
         Ok(Self { target, settings, known, chains, moves, ladder, traces, fresh })
     }
 
-    fn go(
-        &mut self,
-        evidences: &mut dyn ModelEvidences,
-        watch: &mut dyn FnMut(&SearchProgress) -> bool,
-    ) -> Result<Ended, SearchError> {
+    fn go(&mut self, evidences: &mut dyn ModelEvidences, watch: Watch<'_>) -> Result<Ended, SearchError> {
         let SearchSettings { warmup, iterations, max_models, batch, .. } = *self.settings;
         let (mut diagnosis, mut next_look) = (None, batch);
         for iteration in 0..warmup + iterations {
-            if !watch(&SearchProgress { iteration, asked: self.known.asked, diagnosis }) {
+            // The climb may have been ended alone.
+            if iteration > 0 && !watch(&SearchProgress { iteration, asked: self.known.asked, diagnosis }) {
                 return Ok(Ended::Stopped);
             }
             if self.known.asked >= max_models {

@@ -1,7 +1,7 @@
 //! Where chains start: far apart.
 
 use super::known::Known;
-use super::{ModelEvidences, SearchError, SearchSettings, Target};
+use super::{ModelEvidences, SearchError, SearchProgress, SearchSettings, Target, Watch};
 use crate::random::{Purpose, Stream};
 use crate::space::ModelSpace;
 
@@ -12,6 +12,7 @@ pub(super) fn starts(
     settings: &SearchSettings,
     known: &mut Known,
     count: usize,
+    watch: Watch<'_>,
 ) -> Result<Vec<Vec<u16>>, SearchError> {
     for (start, word) in target.starts.iter().enumerate() {
         target.space.check(word).map_err(|error| SearchError::Start { start, error })?;
@@ -22,7 +23,7 @@ pub(super) fn starts(
         walk(target.space, share, &mut Stream::new(settings.seed, Purpose::Search, u64::MAX, row as u64))
     };
     let empty = walk_from(0.0, 0);
-    let top = climb(target, evidences, settings, known, empty.clone())?;
+    let top = climb(target, evidences, settings, known, empty.clone(), watch)?;
     let mut given = target.starts.iter();
     Ok((0..count)
         .map(|chain| match chain % 4 {
@@ -48,20 +49,22 @@ fn walk(space: &dyn ModelSpace, share: f64, stream: &mut Stream) -> Vec<u16> {
     word
 }
 
-/// Steepest ascent over changes of one symbol.
+/// Steepest ascent over changes of one symbol, as far as it goes or until somebody has enough of it.
 fn climb(
     target: &Target<'_>,
     evidences: &mut dyn ModelEvidences,
     settings: &SearchSettings,
     known: &mut Known,
     start: Vec<u16>,
+    watch: Watch<'_>,
 ) -> Result<Vec<u16>, SearchError> {
     let mut best = start;
     known.learn(target, evidences, &[&best], 0)?;
     for _ in 0..settings.climb {
         let around = neighbours(target.space, &best);
         // A quarter of all evidences at most: the rest is for chains.
-        if around.is_empty() || known.asked + around.len() > settings.max_models / 4 {
+        let is_enough = around.is_empty() || known.asked + around.len() > settings.max_models / 4;
+        if is_enough || !watch(&SearchProgress { iteration: 0, asked: known.asked, diagnosis: None }) {
             break;
         }
         known.learn(target, evidences, &around.iter().map(Vec::as_slice).collect::<Vec<_>>(), 0)?;

@@ -1,6 +1,7 @@
 //! Evidences of single models, and of single blocks, by particles that are annealed into one posterior (Neal 2001; Del Moral, Doucet
 //! and Jasra 2006).
 
+use super::GoOn;
 use super::density::{BlockDensity, ModelDensity, STANDARD};
 use super::population::Population;
 use super::settings::{AnnealSettings, MIN_RUNS};
@@ -77,7 +78,7 @@ fn key(model: &[u16]) -> u64 {
     model.iter().fold(0xcbf2_9ce4_8422_2325, |key, &symbol| (key ^ u64::from(symbol)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// One run for each of these blocks under their keys, with its number, all side by side. All particles are lost where the problem
+/// One run for each of these blocks under their keys, with its number, all side by side; none if it was ended early. All particles are lost where the problem
 /// cannot be seen from its prior.
 pub(crate) fn anneal_blocks(
     blocks: &dyn Blocks,
@@ -85,7 +86,8 @@ pub(crate) fn anneal_blocks(
     settings: &AnnealSettings,
     seed: u64,
     workers: &Workers,
-) -> Result<Vec<Annealed>, BatchError> {
+    go_on: GoOn<'_>,
+) -> Result<Option<Vec<Annealed>>, BatchError> {
     let mut mask = vec![false; blocks.width()];
     let reference = vec![STANDARD; mask.len()];
     let (mut keys, mut populations) = (Vec::new(), Vec::with_capacity(asked.len()));
@@ -98,8 +100,9 @@ pub(crate) fn anneal_blocks(
         let target = place(&mut keys, (block, key));
         populations.push(Population::of_target(target, &reference[..dim], settings.by, count, stream));
     }
-    temper(&mut populations, &mut BlockDensity::new(blocks, &keys), &settings.tempering(), workers, &mut |_| true)?;
-    Ok(populations.iter().map(Annealed::of).collect())
+    let mut density = BlockDensity::new(blocks, &keys);
+    let is_done = temper(&mut populations, &mut density, &settings.tempering(), workers, go_on)?;
+    Ok(is_done.then(|| populations.iter().map(Annealed::of).collect()))
 }
 
 #[cfg(test)]
@@ -160,7 +163,8 @@ mod tests {
         log_likelihood: impl Fn(&[f64], &mut [f64]) -> f64 + Send + Sync,
     ) -> Vec<Annealed> {
         let asked: Vec<((usize, u64), usize)> = (0..settings.runs).map(|run| ((0, 0), run)).collect();
-        anneal_blocks(&Seen { dim, log_likelihood }, &asked, settings, 1, &Workers::new(2).unwrap()).unwrap()
+        let workers = Workers::new(2).unwrap();
+        anneal_blocks(&Seen { dim, log_likelihood }, &asked, settings, 1, &workers, &mut |_| true).unwrap().unwrap()
     }
 
     /// What several runs say, as a number of standard errors from the truth, and their standard error.
@@ -248,7 +252,8 @@ mod tests {
         let settings = AnnealSettings { runs: 8, ..AnnealSettings::default() };
         let asked: Vec<((usize, u64), usize)> = (0..settings.runs).map(|run| ((0, 0), run)).collect();
         let blocks = Seen { dim, log_likelihood };
-        let run = |seed| anneal_blocks(&blocks, &asked, &settings, seed, &Workers::new(2).unwrap()).unwrap();
+        let workers = Workers::new(2).unwrap();
+        let run = |seed| anneal_blocks(&blocks, &asked, &settings, seed, &workers, &mut |_| true).unwrap().unwrap();
         let found = Annealed::join(&(0..12).flat_map(run).collect::<Vec<Annealed>>()).unwrap();
         let off = found.log_evidence - truth;
         assert!(found.se < 0.07 && off.abs() < 2.5 * found.se, "off by {off} ± {}", found.se);

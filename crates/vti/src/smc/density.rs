@@ -1,13 +1,21 @@
 //! What particles are asked about: the densities of all proposals of all populations at once.
 
+use std::time::Instant;
+
 use super::population::{Population, log_reference};
 use crate::problem::{BatchError, BlockParticles, Blocks, FreeRows, Problem};
-use crate::workers::Workers;
+use crate::workers::{Workers, portion_after};
 
 /// Densities of many particles, asked for from one thread.
 pub(super) trait Density {
-    /// Fills in the log densities of all proposals, not a number where they are undefined, and their gradients.
-    fn look(&mut self, open: &mut [&mut Population<'_>], workers: &Workers) -> Result<(), BatchError>;
+    /// Fills in the log densities of all proposals, not a number where they are undefined, and their gradients. False if it was ended
+    /// early, which somebody is asked about every now and then.
+    fn look(
+        &mut self,
+        open: &mut [&mut Population<'_>],
+        workers: &Workers,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, BatchError>;
 }
 
 /// Models of a problem, in memory that is kept.
@@ -23,10 +31,18 @@ impl<'p> ModelDensity<'p> {
 }
 
 impl Density for ModelDensity<'_> {
-    fn look(&mut self, open: &mut [&mut Population<'_>], workers: &Workers) -> Result<(), BatchError> {
+    fn look(
+        &mut self,
+        open: &mut [&mut Population<'_>],
+        workers: &Workers,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, BatchError> {
         let count = open.iter().map(|population| population.proposals.len()).sum();
         if count == 0 {
-            return Ok(());
+            return Ok(true);
+        }
+        if !go_on() {
+            return Ok(false);
         }
         if self.rows.len() != count {
             self.rows = FreeRows::new(self.problem, count);
@@ -42,7 +58,7 @@ impl Density for ModelDensity<'_> {
             next += firsts.last().map_or(0, |(_, population)| population.proposals.len());
         }
         workers.for_each(&mut firsts, |_, (first, population)| population.read(rows, *first));
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -55,21 +71,31 @@ pub(super) struct BlockDensity<'a> {
     z: Vec<f64>,
     values: Vec<f64>,
     gradients: Vec<f64>,
+    /// Populations that are asked for together.
+    portion: usize,
 }
 
 impl<'a> BlockDensity<'a> {
     pub(super) fn new(blocks: &'a dyn Blocks, keys: &'a [(usize, u64)]) -> Self {
-        Self { blocks, keys, z: Vec::new(), values: Vec::new(), gradients: Vec::new() }
+        Self { blocks, keys, z: Vec::new(), values: Vec::new(), gradients: Vec::new(), portion: MIN_PORTION }
     }
 }
+
+/// How many populations are asked for together at first.
+const MIN_PORTION: usize = 16;
 
 /// The reference of each coordinate of a block.
 pub(super) const STANDARD: (f64, f64) = (0.0, 1.0);
 
 impl Density for BlockDensity<'_> {
     /// All undefined where the problem cannot be seen from its prior.
-    fn look(&mut self, open: &mut [&mut Population<'_>], workers: &Workers) -> Result<(), BatchError> {
-        let Self { blocks, keys, z, values, gradients } = self;
+    fn look(
+        &mut self,
+        open: &mut [&mut Population<'_>],
+        workers: &Workers,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, BatchError> {
+        let Self { blocks, keys, z, values, gradients, portion } = self;
         z.clear();
         let proposals = || open.iter().flat_map(|population| &population.proposals);
         proposals().for_each(|proposal| z.extend_from_slice(&proposal.free));
@@ -89,7 +115,18 @@ impl Density for BlockDensity<'_> {
                 gradients: rest.2.split_off_mut(..numbers).unwrap_or_default(),
             });
         }
-        let is_seen = blocks.log_likelihood_batch(&mut particles, workers)?;
+        let mut is_seen = true;
+        let mut rest = &mut particles[..];
+        while !rest.is_empty() {
+            if !go_on() {
+                return Ok(false);
+            }
+            // Each of them is on its own, so that it does not matter how many are asked for together.
+            let some = rest.split_off_mut(..rest.len().min(*portion)).unwrap_or_default();
+            let clock = Instant::now();
+            is_seen &= blocks.log_likelihood_batch(some, workers)?;
+            *portion = portion_after(*portion, clock.elapsed(), workers.threads());
+        }
         let mut pairs: Vec<_> = particles.iter().zip(open).collect();
         workers.for_each(&mut pairs, |_, (particles, population)| {
             let population = &mut **population;
@@ -103,6 +140,6 @@ impl Density for BlockDensity<'_> {
                 proposal.gradient.iter_mut().zip(slopes).for_each(|(to, (slope, z))| *to = slope - z);
             }
         });
-        Ok(())
+        Ok(true)
     }
 }

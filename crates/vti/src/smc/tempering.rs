@@ -23,12 +23,15 @@ pub(super) fn temper(
 ) -> Result<bool, BatchError> {
     let all = populations.len();
     let mut open: Vec<&mut Population<'_>> = populations.iter_mut().collect();
-    density.look(&mut open, workers)?;
+    if !density.look(&mut open, workers, &mut || go_on(0.0))? {
+        return Ok(false);
+    }
     workers.for_each(&mut open, |_, population| population.start());
     let last = Stage::Kept(settings.kept);
     while !open.is_empty() {
         let done: f64 = open.iter().map(|population| population.progress(settings.kept)).sum();
-        if !go_on((done + (all - open.len()) as f64) / all as f64) {
+        let share = (done + (all - open.len()) as f64) / all as f64;
+        if !go_on(share) {
             return Ok(false);
         }
         let next = next_betas(&open, workers);
@@ -39,7 +42,9 @@ pub(super) fn temper(
         });
         open.retain(|population| population.stage != Stage::Lost && population.stage != last);
         for _ in 0..settings.sweeps {
-            sweep(&mut open, density, settings, workers)?;
+            if !sweep(&mut open, density, settings, workers, &mut || go_on(share))? {
+                return Ok(false);
+            }
         }
         workers.for_each(&mut open, |_, population| population.keep());
         open.retain(|population| population.stage != last);
@@ -59,18 +64,21 @@ fn next_betas(open: &[&mut Population<'_>], workers: &Workers) -> BTreeMap<usize
     targets.into_iter().map(|(target, (beta, _))| (target, beta)).collect()
 }
 
-/// One round of moves of all populations: between models, then within them.
+/// One round of moves of all populations: between models, then within them. False if it was ended early.
 fn sweep(
     open: &mut [&mut Population<'_>],
     density: &mut dyn Density,
     settings: &SmcSettings,
     workers: &Workers,
-) -> Result<(), BatchError> {
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<bool, BatchError> {
     workers.for_each(open, |_, population| population.measure());
     let jumps = if open.iter().any(|population| population.has_jumps()) { settings.jumps } else { 0 };
     for _ in 0..jumps {
         workers.for_each(open, |_, population| population.propose_jumps());
-        density.look(open, workers)?;
+        if !density.look(open, workers, go_on)? {
+            return Ok(false);
+        }
         workers.for_each(open, |_, population| population.decide_jumps());
     }
     // A trajectory has several steps; every random step is decided on its own.
@@ -82,10 +90,12 @@ fn sweep(
         workers.for_each(open, |_, population| population.set_out());
         for _ in 0..steps {
             workers.for_each(open, |_, population| population.drift());
-            density.look(open, workers)?;
+            if !density.look(open, workers, go_on)? {
+                return Ok(false);
+            }
             workers.for_each(open, |_, population| population.looked());
         }
         workers.for_each(open, |_, population| population.decide_moves());
     }
-    Ok(())
+    Ok(true)
 }

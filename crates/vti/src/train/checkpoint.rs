@@ -21,6 +21,13 @@ struct Run {
     seconds: f64,
     dropped: u64,
     first_dropped: Option<Dropped>,
+    /// The most steps that a time limit may come to; those of the settings where there never was one.
+    #[serde(default)]
+    most_steps: Option<u64>,
+    #[serde(default)]
+    ahead: i64,
+    #[serde(default)]
+    left_out: Vec<String>,
 }
 
 impl<D: Device> Trainer<D> {
@@ -39,7 +46,8 @@ impl<D: Device> Trainer<D> {
         let mut trainer = Self::new(problem, device, &saved.family, &settings)?;
         trainer.restore(&mut state)?;
         (trainer.step, trainer.norms_asked, trainer.seconds) = (run.steps, run.steps, run.seconds);
-        (trainer.dropped, trainer.first_dropped) = (run.dropped, run.first_dropped);
+        (trainer.dropped, trainer.first_dropped, trainer.left_out) = (run.dropped, run.first_dropped, run.left_out);
+        (trainer.most_steps, trainer.ahead) = (run.most_steps.unwrap_or(settings.steps), run.ahead);
         Ok(trainer)
     }
 
@@ -72,6 +80,9 @@ impl<D: Device> Trainer<D> {
             seconds: self.seconds,
             dropped: self.dropped,
             first_dropped: self.first_dropped.clone(),
+            most_steps: Some(self.most_steps),
+            ahead: self.ahead,
+            left_out: self.left_out.clone(),
         };
         let wrong =
             |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };

@@ -1,5 +1,6 @@
 //! Which estimator of the gradient of φ.
 
+use super::plan::Position;
 use super::{FlowGradient, TrainError, Trainer};
 use crate::device::Device;
 use crate::objective;
@@ -49,8 +50,9 @@ impl<D: Device> Trainer<D> {
 
     /// The gradient of the mean of log h over the kept rows, of the tempered target at first.
     pub(super) fn find_gradient(&mut self, by_path: bool) -> Result<(), TrainError> {
-        let Self { family, pass, batch, gradient, settings, step, .. } = self;
-        let beta = settings.temper.beta(*step, settings.steps);
+        let Position { step, steps } = self.position();
+        let Self { family, pass, batch, gradient, settings, .. } = self;
+        let beta = settings.temper.beta(step, steps);
         let share = 1.0 / batch.kept.iter().filter(|&&kept| kept).count().max(1) as f64;
         if by_path {
             pass.score(family, &mut batch.theta_gradient)?;

@@ -7,6 +7,7 @@ mod estimator;
 mod lesson;
 mod plan;
 mod plateau;
+mod preparation;
 mod report;
 mod settings;
 mod trainer;
@@ -14,6 +15,7 @@ mod warm_up;
 
 pub use error::TrainError;
 pub use lesson::{Lesson, LessonSettings, learn};
+pub use preparation::{load_preparation, save_preparation};
 pub use report::{Dropped, NotFinite, Observer, Silent, StepReport, Stop};
 pub use settings::{
     CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TemperSettings, TrainSettings,

@@ -12,6 +12,8 @@ use crate::space::Model;
 pub struct StepReport {
     /// Steps done, this one included.
     pub step: u64,
+    /// Steps that are planned in all, this one included; under a time limit the plan may change.
+    pub planned: u64,
     /// Seconds of training so far, those before an interruption included.
     pub seconds: f64,
     /// The bound `−L(ψ, φ)` as the batch estimates it; not a number if no draw was finite.

@@ -16,8 +16,8 @@ pub struct TrainSettings {
     pub batch: usize,
     /// Steps at most; schedules run over so many.
     pub steps: u64,
-    /// Seconds at most, from the start or from where a run is taken up again. A new run first finds out how many steps fit
-    /// in, and plans its schedules for those.
+    /// Seconds at most, from the start or from where a run is taken up again. As many steps are planned as fit in, anew every now
+    /// and then, and schedules run over those.
     pub time_limit: Option<f64>,
     /// When to stop because nothing improves any more, once q(m) has had time to settle; never if none.
     pub plateau: Option<PlateauSettings>,

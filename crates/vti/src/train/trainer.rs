@@ -1,8 +1,10 @@
 //! The training loop.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::plan::{Pace, Position};
 use super::plateau::Plateau;
 use super::report::{Dropped, Observer, StepReport, Stop};
 use super::warm_up::WarmUp;
@@ -10,7 +12,7 @@ use super::{CheckpointSettings, FlowGradient, TrainError, TrainSettings};
 use crate::device::Device;
 use crate::family::{Family, FamilyError, FamilySettings, Pass};
 use crate::flow::Passes;
-use crate::models::{BlockLosses, Draw, ModelUpdate, ScoredBatch};
+use crate::models::{BlockLosses, Draw, ModelUpdate, Prepared, Preparing, ScoredBatch};
 use crate::objective;
 use crate::optimise::Optimiser;
 use crate::posterior::Posterior;
@@ -56,6 +58,10 @@ pub struct Trainer<D: Device> {
     pub(super) plateau: Plateau,
     pub(super) warm_up: WarmUp,
     pub(super) step: u64,
+    /// The most steps that a time limit may come to.
+    pub(super) most_steps: u64,
+    /// How many steps a run of the present pace would have done more by now.
+    pub(super) ahead: i64,
     /// Seconds before this process took over.
     pub(super) seconds: f64,
     pub(super) dropped: u64,
@@ -64,6 +70,8 @@ pub struct Trainer<D: Device> {
     /// Whether the path derivative is in use.
     pub(super) by_path: bool,
     pub(super) first_dropped: Option<Dropped>,
+    /// What there was no time for.
+    pub(super) left_out: Vec<String>,
     pub(super) batch: Buffers<D::Real>,
 }
 
@@ -80,6 +88,9 @@ pub(super) struct Buffers<T> {
     block_log_h: Vec<f64>,
 }
 
+/// The share of a time limit that the preparation of the first q(m) may take.
+const PREPARATION_SHARE: f64 = 0.4;
+
 /// A finished run.
 pub struct Fit<D: Device> {
     /// What was learned.
@@ -94,6 +105,8 @@ pub struct Fit<D: Device> {
     pub dropped: u64,
     /// The first of them.
     pub first_dropped: Option<Dropped>,
+    /// What the time limit left no time for, in words.
+    pub left_out: Vec<String>,
     /// Why the finished run could not be saved, where it should have been.
     pub unsaved: Option<TrainError>,
 }
@@ -138,11 +151,14 @@ impl<D: Device> Trainer<D> {
             plateau: Plateau::default(),
             warm_up: WarmUp::default(),
             step: 0,
+            most_steps: settings.steps,
+            ahead: 0,
             seconds: 0.0,
             dropped: 0,
             norms_asked: 0,
             by_path: false,
             first_dropped: None,
+            left_out: Vec::new(),
             batch: Buffers {
                 log_prior: vec![0.0; rows],
                 log_h: vec![0.0; rows],
@@ -188,11 +204,11 @@ impl<D: Device> Trainer<D> {
             store::probe(&checkpoint.path)?;
         }
         let start = Instant::now();
-        if self.family.prepare(&mut |done, parts| observer.prepare(done, parts)).is_break() {
+        if self.prepare(start, observer).is_break() {
             let unsaved = self.save().err();
             return Ok(Fit { unsaved, ..self.into_fit(Stop::Observer) });
         }
-        self.plan_for_time_limit(start)?;
+        let mut pace = Pace::new(start.elapsed().as_secs_f64(), self.step, self.settings.time_limit);
         let before = self.seconds;
         let mut last_saved = 0.0;
         let stop = loop {
@@ -215,6 +231,7 @@ impl<D: Device> Trainer<D> {
             if let Some(seconds) = self.settings.time_limit.filter(|&limit| elapsed >= limit) {
                 break Stop::TimeLimit { seconds };
             }
+            self.plan_for_time_limit(&mut pace, elapsed);
             if let Some(stop) = plateau {
                 break stop;
             }
@@ -227,10 +244,25 @@ impl<D: Device> Trainer<D> {
         Ok(Fit { unsaved, ..self.finish(stop) })
     }
 
+    /// Makes the first q(m), within its share of the time.
+    fn prepare(&mut self, start: Instant, observer: &mut impl Observer) -> ControlFlow<()> {
+        let limit =
+            self.settings.time_limit.and_then(|limit| Duration::try_from_secs_f64(PREPARATION_SHARE * limit).ok());
+        let until = limit.and_then(|limit| start.checked_add(limit));
+        let mut watch = |done, parts| observer.prepare(done, parts);
+        if self.family.prepare(&mut Preparing { until, watch: &mut watch })? == Prepared::Cut {
+            let seconds = start.elapsed().as_secs_f64();
+            self.left_out
+                .push(format!("the preparation was cut at {seconds:.0} s: some sets of parents were never tried"));
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Whether nothing improves any more.
     fn observe_plateau(&mut self, report: &StepReport) -> Option<Stop> {
-        let TrainSettings { plateau, information, steps, .. } = &self.settings;
-        let settled = self.warm_up.has_settled(self.step, *steps, information);
+        let steps = self.position().steps;
+        let TrainSettings { plateau, information, .. } = &self.settings;
+        let settled = self.warm_up.has_settled(self.step, steps, information);
         plateau.as_ref().filter(|_| settled).and_then(|settings| self.plateau.stops(report.elbo, settings))
     }
 
@@ -254,6 +286,7 @@ impl<D: Device> Trainer<D> {
             seconds: self.seconds,
             dropped: self.dropped,
             first_dropped: self.first_dropped,
+            left_out: self.left_out,
             unsaved: None,
         }
     }
@@ -267,13 +300,14 @@ impl<D: Device> Trainer<D> {
         self.step += 1;
         self.check_gradients()?;
         let report = self.report(rate, models, dropped);
-        self.warm_up.observe(self.step, &self.settings, report.elbo);
+        self.warm_up.observe(self.position(), self.step, &self.settings, report.elbo);
         Ok(report)
     }
 
     /// The learning rate of φ at this step.
     pub(super) fn rate(&self) -> f64 {
-        self.settings.schedule.rate(self.step, self.settings.steps)
+        let Position { step, steps } = self.position();
+        self.settings.schedule.rate(step, steps)
     }
 
     /// Draws a batch from q and scores it; what of it is not finite is dropped.
@@ -302,7 +336,8 @@ impl<D: Device> Trainer<D> {
 
     /// Whatever the distribution over models learns from the batch.
     fn move_models(&mut self, flow_rate: f64) -> Result<ModelUpdate, TrainError> {
-        let Self { family, pass, batch, settings, step, warm_up, .. } = self;
+        let Position { step, steps } = self.position();
+        let Self { family, pass, batch, settings, warm_up, .. } = self;
         let scored = ScoredBatch {
             words: &pass.words,
             log_q: &pass.log_q_model,
@@ -311,7 +346,7 @@ impl<D: Device> Trainer<D> {
             kept: &batch.kept,
             blocks: (!batch.keys.is_empty()).then_some(BlockLosses { keys: &batch.keys, log_h: &batch.block_log_h }),
             pace: flow_rate / settings.schedule.peak(),
-            information_limit: warm_up.limit(*step, settings.steps, family.log_count(), &settings.information),
+            information_limit: warm_up.limit(step, steps, family.log_count(), &settings.information),
         };
         Ok(family.models.update(&family.device, &scored).map_err(FamilyError::from)?)
     }
@@ -329,8 +364,8 @@ impl<D: Device> Trainer<D> {
         let elbo = if count > 0.0 { mean } else { f64::NAN };
         let elbo_se = f64::sqrt(squares / (count * f64::max(count - 1.0, 1.0)));
         let entropy = -pass.log_q_model.iter().sum::<f64>() / pass.rows() as f64;
-        let (step, seconds) = (self.step, self.seconds);
-        StepReport { step, seconds, elbo, elbo_se, entropy, rate, gradient_norm: None, models, dropped }
+        let (step, planned, seconds) = (self.step, self.settings.steps, self.seconds);
+        StepReport { step, planned, seconds, elbo, elbo_se, entropy, rate, gradient_norm: None, models, dropped }
     }
 }
 

@@ -4,6 +4,7 @@
 //! that follows it gives models up that it will never train again. So q(m) stays as it is until the bound under it has stopped
 //! rising fast, or until there is no more time to wait; a run that could not wait long enough says so.
 
+use super::plan::Position;
 use super::plateau::{Plateau, Window};
 use super::settings::{InformationSettings, TrainSettings};
 use crate::state::{State, StateError};
@@ -29,8 +30,8 @@ pub(super) struct WarmUp {
 }
 
 impl WarmUp {
-    /// Takes another step's bound.
-    pub(super) fn observe(&mut self, step: u64, settings: &TrainSettings, elbo: f64) {
+    /// Takes the bound of another step, which took the run to a position.
+    pub(super) fn observe(&mut self, at: Position, step: u64, settings: &TrainSettings, elbo: f64) {
         if self.ended.is_some() {
             return;
         }
@@ -38,12 +39,12 @@ impl WarmUp {
             self.ended = Some(0);
             return;
         };
-        let steps = settings.steps;
+        let steps = at.steps;
         // The bounds of a tempered flow say nothing about models.
         let warm_up = if warm_up > 0.0 { warm_up.max(settings.temper.share) } else { warm_up };
         let window = self.plateau.observe(elbo, (steps / WINDOWS_PER_RUN).max(MIN_WINDOW));
         self.last = window.or(self.last);
-        let passed = |share: f64| step as f64 >= share * steps as f64;
+        let passed = |share: f64| at.step as f64 >= share * steps as f64;
         let is_fast = |window: &Window| window.gain.is_nan() || window.gain > FAST_GAIN.max(2.0 * window.error);
         let fast = self.last.filter(is_fast).map(|window| window.gain);
         let slow = self.last.is_some() && fast.is_none();
@@ -108,7 +109,8 @@ mod tests {
         let information = InformationSettings::Share { warm_up: 0.2, max_warm_up: 0.5, fall: 0.2 };
         let settings = TrainSettings { steps: 1000, information, temper, ..TrainSettings::default() };
         let mut warm_up = WarmUp::default();
-        (1..=1000).for_each(|step| warm_up.observe(step, &settings, bound(step as f64)));
+        let at = |step: u64| Position { step, steps: 1000 };
+        (1..=1000).for_each(|step| warm_up.observe(at(step), step, &settings, bound(step as f64)));
         (warm_up.ended, warm_up.warning().is_some())
     }
 

@@ -30,10 +30,23 @@ mod sync {
 }
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub(crate) use self::parts::{Chunks, Parts};
 pub(crate) use self::spare::Spare;
 use self::team::Team;
+
+/// How long a portion of work takes at most, about, after which somebody may want to stop.
+const PORTION: Duration = Duration::from_millis(100);
+
+/// A quarter of the most items of a portion.
+const MAX_PORTION: usize = 1 << 16;
+
+/// How many items make the next portion, after so many took so long.
+pub(crate) fn portion_after(items: usize, took: Duration, threads: usize) -> usize {
+    let growth = PORTION.as_secs_f64() / took.as_secs_f64().max(1e-6);
+    ((items as f64 * growth) as usize).clamp(threads, threads.max(4 * items.min(MAX_PORTION)))
+}
 
 /// The most threads that can be asked for.
 const MAX_THREADS: usize = 1024;

@@ -11,6 +11,7 @@
 //! Of graphs the blocks are nodes and the keys sets of parents. The sum over all models is exact
 //! ([`ModelSums`]), so q can be drawn from and evaluated exactly too.
 
+mod asking;
 mod scores;
 mod table;
 
@@ -19,10 +20,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::asking::Asking;
 use self::scores::draw_words;
 pub use self::scores::{BlockProbabilities, BlockScores};
 use self::table::KeyTable;
-use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, Progress, ScoredBatch};
+use super::{Draw, ModelDistribution, ModelUpdate, ModelsError, Prepared, Preparing, ScoredBatch};
 use crate::device::{Device, DeviceError};
 use crate::optimise::SettingError;
 use crate::problem::{BlockModels, Blocks, ModelSums, Problem};
@@ -113,21 +115,17 @@ impl Modular {
     }
 
     /// Asks for estimates, unless a state has been restored.
-    fn ask(&mut self, workers: &Workers, progress: &mut Progress<'_>) -> ControlFlow<()> {
-        if let (true, Some((blocks, models))) = (self.tables.is_empty(), parts(&*self.problem)) {
-            let count = blocks.count();
-            let (mut scores, mut tables) = (Vec::with_capacity(count), Vec::with_capacity(count));
-            for block in 0..count {
-                progress(block, count)?;
-                let (block_scores, table) = table::ask(workers, (blocks, models), &self.settings, block);
-                scores.push(block_scores);
-                tables.push(table);
-            }
-            progress(count, count)?;
-            (self.scores.blocks, self.tables) = (scores, tables);
-            self.refresh(workers);
-        }
-        ControlFlow::Continue(())
+    fn ask(&mut self, workers: &Workers, preparing: &mut Preparing<'_>) -> ControlFlow<(), Prepared> {
+        let (true, Some((blocks, models))) = (self.tables.is_empty(), parts(&*self.problem)) else {
+            return ControlFlow::Continue(Prepared::Whole);
+        };
+        let (found, prepared) = Asking::new((blocks, models), &self.settings, workers, preparing).run()?;
+        let known = found.into_iter().enumerate();
+        let known = known
+            .map(|(block, found)| table::from_estimates(block, models, &self.settings, found.into_iter().collect()));
+        (self.scores.blocks, self.tables) = known.unzip();
+        self.refresh(workers);
+        ControlFlow::Continue(prepared)
     }
 
     fn check_prepared(&self) -> Result<(), ModelsError> {
@@ -212,8 +210,8 @@ fn covariance(x: &[f64], y: &[f64]) -> f64 {
 }
 
 impl<D: Device> ModelDistribution<D> for Modular {
-    fn prepare(&mut self, device: &D, progress: &mut Progress<'_>) -> ControlFlow<()> {
-        self.ask(device.workers(), progress)
+    fn prepare(&mut self, device: &D, preparing: &mut Preparing<'_>) -> ControlFlow<(), Prepared> {
+        self.ask(device.workers(), preparing)
     }
 
     fn sample(&self, device: &D, draw: Draw, words: &mut [u16], log_q: &mut [f64]) -> Result<(), ModelsError> {

@@ -1,13 +1,13 @@
 //! What is believed about one block: its keys and their scores.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use super::ModularSettings;
 use crate::models::surrogate::belief::Belief;
 use crate::models::surrogate::learner::Learner;
-use crate::problem::{BlockModels, Blocks, KeyScores};
+use crate::problem::{BlockModels, KeyScores};
 use crate::state::{State, StateError};
-use crate::workers::Workers;
 
 /// Bits of an integer that a number holds exactly.
 const NUMBER_BITS: u32 = f64::MANTISSA_DIGITS;
@@ -19,7 +19,7 @@ pub(super) struct KeyTable {
 }
 
 /// Scores and table of a block from estimates of its log evidences.
-fn from_estimates(
+pub(super) fn from_estimates(
     block: usize,
     models: &dyn BlockModels,
     settings: &ModularSettings,
@@ -124,44 +124,42 @@ fn fill_gaps(estimates: &mut [(u64, f64)]) {
     estimates.iter_mut().filter(|(_, estimate)| !estimate.is_finite()).for_each(|(_, estimate)| *estimate = worst);
 }
 
-/// Scores and table of a block, with the problem's estimates: of all keys, or of those that a search finds.
-pub(super) fn ask(
-    workers: &Workers,
-    (blocks, models): (&dyn Blocks, &dyn BlockModels),
-    settings: &ModularSettings,
-    block: usize,
-) -> (KeyScores, KeyTable) {
-    let estimate = |keys: Vec<u64>| {
-        let mut estimates: Vec<(u64, f64)> = keys.into_iter().map(|key| (key, 0.0)).collect();
-        workers.for_each(&mut estimates, |_, (key, estimate)| {
-            let found = blocks.log_evidence_estimate(block, *key);
-            *estimate = if found.is_nan() { f64::NEG_INFINITY } else { found };
-        });
-        estimates
-    };
-    let estimates = match models.all_keys(block, settings.most_sets) {
-        Some(keys) => estimate(keys),
-        None => search(models, block, settings.beam, estimate),
-    };
-    from_estimates(block, models, settings, estimates)
+/// How many keys of a size a search enlarges.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beam {
+    width: usize,
+    /// Up to this size all are enlarged.
+    all_up_to: usize,
+}
+
+impl Beam {
+    /// The best so many of each size, and all of size 1.
+    pub(super) fn of(width: usize) -> Self {
+        Self { width, all_up_to: 1 }
+    }
+
+    /// The best so many of each size.
+    pub(super) fn narrow(width: usize) -> Self {
+        Self { width, all_up_to: 0 }
+    }
 }
 
 /// Keys found by enlarging the best ones of each size, until no larger key is better than the best so far. All that are larger
-/// than the smallest by one or two are among them.
-pub(super) fn search(
+/// than the smallest by one are among them, and by two unless the beam is narrow. Whoever estimates may end it.
+pub(super) fn search<B>(
     models: &dyn BlockModels,
     block: usize,
-    beam: usize,
-    estimate: impl Fn(Vec<u64>) -> Vec<(u64, f64)>,
-) -> Vec<(u64, f64)> {
-    let mut found = estimate(vec![models.smallest_key(block)]);
+    beam: Beam,
+    mut estimate: impl FnMut(Vec<u64>) -> ControlFlow<B, Vec<(u64, f64)>>,
+) -> ControlFlow<B, Vec<(u64, f64)>> {
+    let mut found = estimate(vec![models.smallest_key(block)])?;
     let mut last = found.clone();
-    let mut best = found[0].1;
+    let mut best = found.first().map_or(f64::NEG_INFINITY, |(_, first)| *first);
     for size in 1.. {
         let mut larger: Vec<u64> = last.iter().flat_map(|&(key, _)| models.larger_keys(block, key)).collect();
         larger.sort_unstable();
         larger.dedup();
-        let mut estimates = estimate(larger);
+        let mut estimates = estimate(larger)?;
         found.extend_from_slice(&estimates);
         estimates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let Some(&(_, top)) = estimates.first() else { break };
@@ -169,12 +167,12 @@ pub(super) fn search(
             break;
         }
         best = best.max(top);
-        if size > 1 {
-            estimates.truncate(beam);
+        if size > beam.all_up_to {
+            estimates.truncate(beam.width);
         }
         last = estimates;
     }
-    found
+    ControlFlow::Continue(found)
 }
 
 #[cfg(test)]

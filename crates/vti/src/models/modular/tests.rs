@@ -1,6 +1,6 @@
 //! Sums over graphs against brute force, and what a modular distribution learns, keeps and forgets.
 
-use super::table::search;
+use super::table::{Beam, search};
 use super::*;
 use crate::device::Cpu;
 use crate::graph::{Graph, nodes_of};
@@ -118,7 +118,8 @@ fn modular(nodes: usize, given: &Arc<Given>, settings: &ModularSettings) -> Modu
 
 /// As before every step of training.
 fn prepare(models: &mut Modular) {
-    assert!(models.prepare(&Cpu::<f64>::single(), &mut |_, _| ControlFlow::Continue(())).is_continue());
+    let mut preparing = Preparing { until: None, watch: &mut |_, _| ControlFlow::Continue(()) };
+    assert_eq!(models.prepare(&Cpu::<f64>::single(), &mut preparing), ControlFlow::Continue(Prepared::Whole));
 }
 
 fn scores_of(models: &Modular) -> BlockScores {
@@ -441,6 +442,10 @@ fn a_search_finds_what_matters() {
         nodes_of(set).map(|node| gains[node]).sum::<f64>() + both
     };
     let ask = |sets: Vec<u64>| sets.into_iter().map(|set| (set, score(set))).collect::<Vec<_>>();
+    let search = |dag: &Dag, beam| match search(dag, 4, beam, |sets| ControlFlow::<(), _>::Continue(ask(sets))) {
+        ControlFlow::Continue(found) => found,
+        ControlFlow::Break(()) => Vec::new(),
+    };
     let to_four = |from: &[usize]| from.iter().map(|&from| [from, 4]).collect::<Vec<_>>();
     for rules in [
         Rules::default(),
@@ -452,7 +457,7 @@ fn a_search_finds_what_matters() {
         let (rules, required) = (dag.prior().rules(), dag.smallest_key(4));
         let everything = ask(dag.all_keys(4, usize::MAX).unwrap());
         let best = everything.iter().map(|&(_, score)| score).fold(f64::NEG_INFINITY, f64::max);
-        let mut found = search(&dag, 4, 12, ask);
+        let mut found = search(&dag, Beam::of(12));
         let count = found.len();
         found.sort_unstable_by_key(|&(set, _)| set);
         found.dedup_by_key(|&mut (set, _)| set);

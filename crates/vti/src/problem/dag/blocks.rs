@@ -1,5 +1,8 @@
 //! Nodes as blocks, sets of parents as their keys.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use super::sem::Likelihood;
 use super::{Dag, GraphPrior};
 use crate::graph::nodes_of;
@@ -9,6 +12,7 @@ use crate::problem::{
 };
 use crate::random::Stream;
 use crate::space::{Dags, EdgeRules};
+use crate::state::{State, StateError};
 use crate::workers::Workers;
 
 /// A block for each node, its parents being the key.
@@ -69,6 +73,30 @@ impl Blocks for Dag {
             Likelihood::Linear(linear) => linear.log_evidence(node, parents),
             Likelihood::Single(mlp) => mlp.log_evidence_estimate(node, parents),
             Likelihood::Double(mlp) => mlp.log_evidence_estimate(node, parents),
+        }
+    }
+
+    fn heed(&self, stop: Arc<AtomicBool>) {
+        match &*self.likelihood {
+            Likelihood::Linear(_) => {}
+            Likelihood::Single(mlp) => mlp.heed(stop),
+            Likelihood::Double(mlp) => mlp.heed(stop),
+        }
+    }
+
+    fn findings(&self) -> State {
+        match &*self.likelihood {
+            Likelihood::Linear(_) => State::default(),
+            Likelihood::Single(mlp) => mlp.findings(),
+            Likelihood::Double(mlp) => mlp.findings(),
+        }
+    }
+
+    fn restore_findings(&self, findings: &mut State) -> Result<(), StateError> {
+        match &*self.likelihood {
+            Likelihood::Linear(_) => Ok(()),
+            Likelihood::Single(mlp) => mlp.restore_findings(findings),
+            Likelihood::Double(mlp) => mlp.restore_findings(findings),
         }
     }
 

@@ -55,6 +55,18 @@ impl<T: Real> MeanField<'_, T> {
         parents: u64,
         starts: &[Start<'_>],
     ) -> Option<MeanFieldFit> {
+        self.fit_unless(scratch, node, parents, starts, &|| false)
+    }
+
+    /// [`MeanField::fit`], until somebody does not want it any more: what is found then is of no use.
+    pub(super) fn fit_unless(
+        &self,
+        scratch: &mut Moments<T>,
+        node: usize,
+        parents: u64,
+        starts: &[Start<'_>],
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Option<MeanFieldFit> {
         let mut best: Option<crate::optimise::Mode> = None;
         // Without parents there is one fit, if any.
         let starts = if parents == 0 { &starts[..starts.len().min(1)] } else { starts };
@@ -73,7 +85,7 @@ impl<T: Real> MeanField<'_, T> {
             };
             let found = maximise_with_metric(&q, LIMITS, metric, |q, gradient| {
                 let (low, high) = LOG_SCALES;
-                if q[dim..].iter().any(|log_scale| !(low..high).contains(log_scale)) {
+                if is_stopped() || q[dim..].iter().any(|log_scale| !(low..high).contains(log_scale)) {
                     return f64::NEG_INFINITY;
                 }
                 self.lower_bound(scratch, node, parents, q, gradient)
