@@ -26,7 +26,7 @@ mod unsaved;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Ending;
@@ -42,43 +42,67 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Variable selection on built-in data: trains, checks, compares with the exact answer, writes a report
+    #[command(after_help = "Example: vti demo")]
     Demo(commands::demo::DemoArgs),
     /// Which covariates matter for a response? Straight from a table
+    #[command(after_help = "Example: vti select data.csv --response y")]
     Select(args::SelectArgs),
     /// What causes what? Causal graphs straight from a table
+    #[command(after_help = "Example: vti dag data.csv --time-limit 10m")]
     Dag(args::DagArgs),
     /// The same from a configuration file
+    #[command(after_help = "Example: vti init select > run.toml && vti fit run.toml")]
     Fit(args::FitArgs),
     /// Check a finished or interrupted run again, and write its results
+    #[command(after_help = "Example: vti check data.vti")]
     Check(commands::check::CheckArgs),
     /// Correct a run by chains that are exact in the limit, and write its results
+    #[command(after_help = "Example: vti refine data.vti")]
     Refine(commands::check::RefineArgs),
     /// Draw models and parameters from what was learned
+    #[command(after_help = "Example: vti sample data.vti -n 1000 --out draws.csv")]
     Sample(commands::sample::SampleArgs),
     /// Log densities at given points
+    #[command(after_help = "Example: vti log-prob data.vti points.csv")]
     LogProb(commands::log_prob::LogProbArgs),
     /// Predict the response for new rows, averaged over models
+    #[command(after_help = "Example: vti predict data.vti new.csv --out predictions.csv")]
     Predict(commands::predict::PredictArgs),
     /// Write a run's page again
+    #[command(after_help = "Example: vti report data.vti")]
     Report(commands::report::ReportArgs),
     /// Compare several runs
+    #[command(after_help = "Example: vti compare first.vti second.vti")]
     Compare(commands::compare::CompareArgs),
     /// Follow a run while it trains
+    #[command(after_help = "Example: vti watch data.vti")]
     Watch(commands::watch::WatchArgs),
     /// The exact answer: evidences of all models in closed form, or by quadrature where they have few parameters
+    #[command(after_help = "Example: vti enumerate data.csv --response y")]
     Enumerate(commands::enumerate::EnumerateArgs),
     /// The baseline: reversible jump chains
+    #[command(after_help = "Example: vti rjmcmc data.csv --response y --chains 8")]
     Rjmcmc(commands::rjmcmc::RjmcmcArgs),
     /// Make a table whose answer is known
+    #[command(after_help = "Example: vti simulate correlated --out data.csv")]
     Simulate(simulate::SimulateArgs),
     /// Print an example of a configuration file
+    #[command(after_help = "Example: vti init dag > run.toml")]
     Init(commands::init::InitArgs),
     /// List what can compute
+    #[command(after_help = "Example: vti devices")]
     Devices,
     /// Print completions for a shell
+    #[command(after_help = "Example: vti completions bash > ~/.local/share/bash-completion/completions/vti")]
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
+    },
+    /// Write manual pages, one for each command
+    #[command(after_help = "Example: vti man ~/.local/share/man/man1")]
+    Man {
+        /// The directory to write them to
+        dir: std::path::PathBuf,
     },
 }
 
@@ -120,6 +144,12 @@ fn run(command: Command) -> Result<Ending> {
         Command::Simulate(args) => simulate::run(&args, &print::talk).map(|()| Ending::Done),
         Command::Init(args) => commands::init::run(&args),
         Command::Devices => commands::devices(),
+        Command::Man { dir } => {
+            std::fs::create_dir_all(&dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+            let pages = clap_mangen::generate_to(Cli::command(), &dir);
+            pages.with_context(|| format!("{}: manual pages cannot be written", dir.display()))?;
+            Ok(Ending::Done)
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "vti", &mut script);

@@ -58,6 +58,38 @@ fn wrong_usage_is_answered_with_a_hint_and_code_2() {
     assert_eq!(version.data.trim(), concat!("vti ", env!("CARGO_PKG_VERSION")));
 }
 
+/// What every command gives as its example is accepted as far as its words go; what it names is not there.
+#[test]
+fn every_help_text_ends_with_an_example() {
+    let scratch = Scratch::new();
+    let help = scratch.fine(&["--help"]).data;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names.into_iter().filter(|name| *name != "help") {
+        let help = scratch.fine(&[name, "--help"]).data;
+        let example = help.lines().last().and_then(|line| line.strip_prefix("Example: "));
+        let example = example.unwrap_or_else(|| panic!("{name} has no example"));
+        assert!(example.contains(&format!("vti {name}")), "{example}");
+        for command in example.split(" && ").map(|command| command.split(" > ").next().unwrap_or_default()) {
+            let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+            // These would do what they say.
+            if !["demo", "man"].contains(&words[0]) {
+                assert!(!scratch.run(&words).talk.contains("Usage:"), "{command}");
+            }
+        }
+    }
+}
+
+#[test]
+fn manual_pages_are_written_for_every_command() {
+    let scratch = Scratch::new();
+    scratch.fine(&["man", "pages"]);
+    let page = |name: &str| scratch.read(&format!("pages/{name}"));
+    assert!(page("vti.1").contains("vti\\-select(1)"), "{}", page("vti.1"));
+    assert!(page("vti-select.1").contains("vti select data.csv"));
+}
+
 #[test]
 fn small_helpers_work() {
     let scratch = Scratch::new();
