@@ -154,6 +154,11 @@ impl<'a> Checking<'a> {
         }
     }
 
+    /// Who is asked whether to stop.
+    pub(crate) fn signals(&self) -> &'a Signals {
+        self.signals
+    }
+
     /// Clears the terminal's line; what became of it. Who wants to stop later on ends the program, with this message.
     pub(crate) fn finish(self, later: &str) -> Checked {
         self.signals.end_with(later);

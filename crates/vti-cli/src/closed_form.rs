@@ -6,7 +6,7 @@ use anyhow::Result;
 use vti::answer::{Findings, Run, Samples, Units};
 use vti::posterior::{ConjugatePosterior, GraphPosterior, Point};
 use vti::problem::selection::{Selection, WeighedModels};
-use vti::search::{SearchError, SearchSettings, search_selection};
+use vti::search::{Ended, SearchError, SearchSettings, search_selection};
 use vti::workers::Workers;
 use vti_report::files;
 
@@ -125,7 +125,10 @@ pub(crate) fn conclude<Q: Question>(
                 found => found?,
             };
             let posterior = ConjugatePosterior::of_models(selection, found.weighed(), found.log_evidence.value, seed);
-            let run = run("nothing was trained: chains over models with exact evidences answered");
+            let mut run = run("nothing was trained: chains over models with exact evidences answered");
+            if found.ended == Ended::Stopped {
+                run.left_out.push("the chains over models were cut before they agreed".into());
+            }
             Findings::searched(&posterior, (&found, &settings), &subject, draws, workers, run)?
         }
     };
@@ -136,5 +139,7 @@ pub(crate) fn conclude<Q: Question>(
     }
     conclude::say_left_out(&mut found.answer);
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
+    // Files are replaced all or none.
+    signals.heed();
     Ok(Some(conclude::write(session, dir, found, force, signals.stopped())))
 }

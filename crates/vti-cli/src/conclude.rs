@@ -55,9 +55,13 @@ impl Concluded {
         self
     }
 
-    /// Prints the answer, and says what became of its files and of those before. Whatever could not be saved is told last.
-    pub(crate) fn tell(self, dir: &RunDir, json: bool) -> Result<()> {
-        let shown = show(&self.answer, json);
+    /// Prints the answer, and says what became of its files and of those before. Whatever could not be saved is told last, also to
+    /// those who want to hear of nothing but errors.
+    pub(crate) fn tell(self, dir: &RunDir, json: bool, quiet: bool) -> Result<()> {
+        let shown = if quiet && !json { Ok(()) } else { show(&self.answer, json) };
+        if quiet {
+            return self.unsaved.tell().and(shown);
+        }
         let place = dir.path().display();
         match self.earlier {
             Earlier::Replaced => {}
@@ -112,22 +116,26 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     } else {
         None
     };
+    let signals = checking.signals();
     let Checked { is_stopped, left_out } = checking.finish(&cut_short(dir));
     // What an earlier check left out is looked at again.
     run.left_out.retain(|text| text.starts_with("the preparation"));
     run.left_out.extend(left_out);
     let subject = session.question.subject(config);
-    let exact = exact_answer(&subject, device.workers(), &mut run.warnings);
+    let is_over = is_stopped || budget.is_over();
+    let exact = if is_over { None } else { exact_answer(&subject, device.workers(), &mut run.warnings) };
     (run.device, run.threads) = (config.machine.device.clone(), config.threads());
     let sources = Sources { check: &checked, chains: chains.as_ref(), exact: exact.as_ref() };
     let mut found = Findings::new(&posterior, &subject, &sources, run)?;
-    if is_stopped || budget.is_over() {
+    if is_over || budget.is_over() {
         found.answer.run.left_out.push("whether the model fits the data was not looked at".into());
     } else {
         found.look_at_fit(&subject, &look_settings(config), device.workers());
     }
     say_left_out(&mut found.answer);
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
+    // Files are replaced all or none.
+    signals.heed();
     Ok(write(session, dir, found, wanted.force, is_stopped).with(unsaved))
 }
 

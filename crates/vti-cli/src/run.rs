@@ -167,7 +167,7 @@ impl Job for Training<'_> {
         let watched = (checking, budget);
         let found = conclude(&session, dir, &device, posterior, run, wanted, watched)?.with(unsaved);
         let files = files(&found.answer);
-        found.tell(dir, args.json)?;
+        found.tell(dir, args.json, args.quiet)?;
         talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
         Ok(signals.ending(&cut_short(dir)))
     }
@@ -223,7 +223,7 @@ fn answer_in_closed_form<Q: Question>(
         return Ok(signals.ending("interrupted before there was anything to tell"));
     };
     let files = files(&found.answer);
-    found.tell(dir, args.json)?;
+    found.tell(dir, args.json, args.quiet)?;
     talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
     Ok(signals.ending(&search_cut_short(dir)))
 }

@@ -112,7 +112,7 @@ impl Job for Again<'_> {
         if !session.config.is_learned() {
             let unlimited = (Budget::new(None), false);
             let found = closed_form::conclude(&session, dir, device.workers(), signals, unlimited, force)?;
-            found.map(|found| found.tell(dir, json)).transpose()?;
+            found.map(|found| found.tell(dir, json, false)).transpose()?;
             return Ok(signals.ending(&search_cut_short(dir)));
         }
         let posterior = session.posterior(dir, &device)?;
@@ -123,7 +123,7 @@ impl Job for Again<'_> {
         signals.heed();
         let wanted = Wanted { chains, force };
         let watched = (checking, Budget::new(None));
-        conclude(&session, dir, &device, posterior, run, wanted, watched)?.tell(dir, json)?;
+        conclude(&session, dir, &device, posterior, run, wanted, watched)?.tell(dir, json, false)?;
         Ok(signals.ending(&cut_short(dir)))
     }
 }

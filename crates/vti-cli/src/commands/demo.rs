@@ -1,5 +1,7 @@
 //! `vti demo`: the main job on built-in data.
 
+use std::path::Path;
+
 use anyhow::Result;
 use clap::Args;
 
@@ -18,6 +20,9 @@ pub(crate) struct DemoArgs {
 /// Steps that take well under a minute on two cores.
 const STEPS: u64 = 1500;
 
+/// Where it writes.
+const PLACE: &str = "vti-demo";
+
 pub(crate) fn run(args: DemoArgs) -> Result<Ending> {
     let DemoArgs { run: mut args } = args;
     let asked = ProblemConfig::Select(SelectConfig::new("lpsa"));
@@ -27,11 +32,11 @@ pub(crate) fn run(args: DemoArgs) -> Result<Ending> {
     }
     // To be compared with the exact answer.
     config.machine.method = Method::Vti;
-    config.output.dir = Some("vti-demo".into());
+    config.output.dir = Some(PLACE.into());
     let mut config = config.with(&args.set)?;
     args.apply(&mut config);
     // A demo may be shown twice, in its own place.
-    args.again = args.out.is_none() && !args.resume;
+    args.again = config.output.dir.as_deref() == Some(Path::new(PLACE)) && !args.resume;
     if !args.quiet {
         print::talk(
             "97 men before prostate surgery: which of eight measurements go with the level of prostate-specific antigen?",

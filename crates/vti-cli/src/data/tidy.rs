@@ -99,7 +99,8 @@ fn leave_out(
 }
 
 fn constant(column: &RawColumn, _: &Known<'_>) -> Option<String> {
-    column.constant().map(|value| format!("it is constant, every cell is {}", shown(&value)))
+    let which = if column.missing().next().is_some() { "every cell that is there" } else { "every cell" };
+    column.constant().map(|value| format!("it is constant, {which} is {}", shown(&value)))
 }
 
 /// Why a column says nothing, if it does.
@@ -110,6 +111,10 @@ fn says_nothing(column: &RawColumn, known: &Known<'_>) -> Option<String> {
     let missing = column.missing().count();
     if missing == column.numbers.len() {
         return Some("it is empty, every cell is missing".into());
+    }
+    // Whether a cell is there may be all that matters.
+    if missing > 0 && known.missing == Missing::Indicator {
+        return None;
     }
     let texts: HashSet<&str> = column.texts().map(|(_, text)| text).collect();
     let is_identifier = texts.len() > 2 && texts.len() + missing == column.numbers.len();

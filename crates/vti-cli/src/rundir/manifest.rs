@@ -68,7 +68,7 @@ impl Manifest {
     }
 
     /// The files of a run that did not record them: settings with the fingerprint of the data, which only a run writes, and
-    /// something that comes of a run. All else is known by what these versions wrote.
+    /// what comes of a run: how training went, or an answer. All else is known by what these versions wrote.
     fn of_earlier_version(dir: &RunDir) -> Option<Self> {
         let settings: toml::Table = fs::read_to_string(dir.config()).ok()?.parse().ok()?;
         settings.get("version")?.as_str()?;
@@ -78,7 +78,7 @@ impl Manifest {
         let summary = summary.filter(|summary| summary["version"].is_string() && summary["verdict"].is_object());
         let trained = [dir.progress(), dir.posterior(), dir.particles()].into_iter().chain(checkpoints(dir.path()));
         let mut files: Vec<PathBuf> = trained.filter(|path| path.exists()).collect();
-        if files.is_empty() && summary.is_none() {
+        if !dir.progress().exists() && summary.is_none() {
             return None;
         }
         files.push(dir.config());

@@ -123,7 +123,7 @@ fn every_command_works_with_a_run_of_chains_over_models() {
 fn chains_without_time_are_not_trusted_and_settings_are_checked() {
     let scratch = Scratch::new();
     wide(&scratch);
-    let few = [&WIDE[..], &["--set", "search.iterations=80", "--set", "search.warmup=20", "--quiet"]].concat();
+    let few = [&WIDE[..], &["--set", "search.iterations=80", "--set", "search.warmup=20"]].concat();
     let outcome = scratch.fine(&few);
     assert!(outcome.data.contains("do not trust: 4 chains over models"), "{}", outcome.data);
     assert!(outcome.data.contains("raise search.iterations"), "{}", outcome.data);

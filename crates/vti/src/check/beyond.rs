@@ -38,7 +38,7 @@ pub(super) struct Widened {
     pub(super) is_settled: bool,
 }
 
-/// Takes the search for keys further, until somebody ends it; none where nothing is left to be found.
+/// Takes the search for keys further; none where nothing is left to be found. Where somebody ends it, it is not settled.
 pub(super) fn widen(
     sums: &Summed<'_>,
     blocks: &dyn Blocks,
@@ -53,14 +53,15 @@ pub(super) fn widen(
         return None;
     }
     let limits = if blocks.has_exact_evidences() { KNOWN } else { ESTIMATED };
+    let mut wide = Widened { scores: scores.clone(), q: q.clone(), is_settled: false };
     // What matters is judged by the problem's own estimates, which are not learned.
     let mut estimated = scores.clone();
     for (block, known) in estimated.blocks.iter_mut().enumerate() {
-        known.scores = estimates(sums, blocks, block, &known.keys, watch)?;
+        let Some(found) = estimates(sums, blocks, block, &known.keys, watch) else { return Some(wide) };
+        known.scores = found;
         let worst = known.scores.iter().copied().filter(|score| score.is_finite()).fold(0.0, f64::min);
         known.scores.iter_mut().filter(|score| !score.is_finite()).for_each(|score| *score = worst);
     }
-    let mut wide = Widened { scores: scores.clone(), q: q.clone(), is_settled: false };
     let mut last: Vec<Vec<u64>> = Vec::new();
     for _ in 0..=limits.rounds {
         let probabilities = sums.probabilities(&estimated).blocks;
