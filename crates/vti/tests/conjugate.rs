@@ -6,8 +6,8 @@ use vti::posterior::{ConjugatePosterior, GraphPosterior, Point};
 use vti::problem::dag::simulate::{SimulationSettings, simulate};
 use vti::problem::dag::{self, Dag, DagSettings, GraphPrior, LinearEvidence, Noise, Rules, Sem};
 use vti::problem::selection::{
-    Average, CoefficientPrior, Conjugate, Enumeration, ExactError, Likelihood, RegressionData, Selection,
-    SelectionSettings, Standardise, Term, log_evidences,
+    Average, CoefficientPrior, Conjugate, Enumeration, ExactError, Likelihood, QuadratureLimits, RegressionData,
+    Selection, SelectionError, SelectionSettings, Standardise, Term, evidence_by_quadrature, log_evidences,
 };
 use vti::problem::{Blocks, Problem};
 use vti::random::{Purpose, Stream};
@@ -44,6 +44,9 @@ fn cases() -> Vec<(String, Selection)> {
             CoefficientPrior::Normal { scale: 0.05 },
             CoefficientPrior::G { g: None },
             CoefficientPrior::G { g: Some(3.0) },
+            CoefficientPrior::HyperG { a: 3.0 },
+            CoefficientPrior::HyperGN { a: 4.0 },
+            CoefficientPrior::ZellnerSiow {},
         ] {
             for (rows, standardise) in [(9, Standardise::Full), (60, Standardise::Full), (60, Standardise::Raw)] {
                 let settings =
@@ -189,6 +192,98 @@ fn draws_repeat_on_any_number_of_threads_and_densities_are_those_of_points() {
         assert_eq!(exact.log_prob(&outside).unwrap(), f64::NEG_INFINITY);
         assert!(exact.log_prob(&Point { theta: point.theta[1..].to_vec(), ..point }).unwrap().is_nan());
     }
+}
+
+const MIXTURES: [CoefficientPrior; 3] =
+    [CoefficientPrior::HyperG { a: 3.0 }, CoefficientPrior::HyperGN { a: 3.0 }, CoefficientPrior::ZellnerSiow {}];
+
+fn selection_with(table: &RegressionData, sigma: Option<f64>, prior: CoefficientPrior) -> Selection {
+    let settings = SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, ..Default::default() };
+    Selection::new(table, Standardise::Full, &settings).unwrap()
+}
+
+/// `∫ p(y | m, g) p(g) dg` as a plain sum over g-priors with fixed g.
+#[test]
+fn evidences_of_mixtures_are_averages_of_those_given_g() {
+    let (workers, table, step) = (Workers::new(2).unwrap(), table(30, 1.0), 0.05f64);
+    for sigma in [Some(0.7), None] {
+        let log_gs: Vec<f64> = (-700..1400).map(|place| step * f64::from(place)).collect();
+        let given: Vec<Vec<f64>> = log_gs
+            .iter()
+            .map(|log_g| {
+                let prior = CoefficientPrior::G { g: Some(log_g.exp()) };
+                log_evidences(&selection_with(&table, sigma, prior), &workers).unwrap()
+            })
+            .collect();
+        for prior in MIXTURES {
+            let found = log_evidences(&selection_with(&table, sigma, prior), &workers).unwrap();
+            for (model, found) in found.iter().enumerate() {
+                let top = given.iter().map(|given| given[model]).fold(f64::NEG_INFINITY, f64::max);
+                let density = |g: f64| match prior {
+                    CoefficientPrior::HyperG { .. } => 0.5 * (1.0 + g).powf(-1.5),
+                    CoefficientPrior::HyperGN { .. } => 0.5 / 30.0 * (1.0 + g / 30.0).powf(-1.5),
+                    _ => (15.0 / std::f64::consts::PI).sqrt() * g.powf(-1.5) * (-15.0 / g).exp(),
+                };
+                let term = |(log_g, given): (&f64, &Vec<f64>)| {
+                    (given[model] - top).exp() * density(log_g.exp()) * log_g.exp() * step
+                };
+                let exact = top + log_gs.iter().zip(&given).map(term).sum::<f64>().ln();
+                assert!((found - exact).abs() < 1e-8, "{sigma:?} {prior:?} {model}: {found} {exact}");
+            }
+        }
+    }
+}
+
+/// The joint density of all parameters, g integrated out of the prior, against the evidence, in which coefficients and σ were
+/// integrated out first: two ways that share no integral.
+#[test]
+fn evidences_of_mixtures_are_integrals_of_the_joint_density() {
+    let values: Vec<f64> = (0..12).map(|i| f64::from(i) + 0.3 * f64::from(i * i % 5)).collect();
+    let response = values.iter().enumerate().map(|(i, x)| 2.0 * x + (3.0 * i as f64).sin()).collect();
+    let term = Term { name: "x".into(), columns: vec!["x".into()], values, always: false };
+    let table = RegressionData { response_name: "y".into(), response, terms: vec![term] };
+    for sigma in [Some(0.9), None] {
+        for prior in MIXTURES {
+            let selection = selection_with(&table, sigma, prior);
+            let exact = Conjugate::new(&selection, &[1]).unwrap().log_evidence();
+            let found = evidence_by_quadrature(&selection, &[1], &QuadratureLimits::default()).unwrap();
+            assert!((found.log_evidence - exact).abs() < 1e-6, "{sigma:?} {prior:?}: {found:?} {exact}");
+        }
+    }
+}
+
+#[test]
+fn gradients_under_mixtures_are_differences() {
+    for sigma in [Some(0.9), None] {
+        for prior in MIXTURES {
+            let selection = selection_with(&table(25, 0.5), sigma, prior);
+            let model = [1, 0, 1];
+            let theta = Conjugate::new(&selection, &model).unwrap().draw(&mut Stream::new(4, Purpose::Other(5), 0, 0));
+            let mut gradient = vec![0.0; theta.len()];
+            selection.log_density(&model, &theta, &mut gradient).unwrap();
+            for (place, by) in gradient.iter().enumerate() {
+                let at = |off: f64| {
+                    let mut moved = theta.clone();
+                    moved[place] += off;
+                    selection.log_density(&model, &moved, &mut vec![0.0; moved.len()]).unwrap()
+                };
+                let difference = (at(1e-5) - at(-1e-5)) / 2e-5;
+                assert!((by - difference).abs() < 1e-4 * (1.0 + by.abs()), "{prior:?} {place}: {by} {difference}");
+            }
+        }
+    }
+}
+
+#[test]
+fn mixtures_are_for_gaussian_errors_and_priors_that_have_an_integral() {
+    for prior in MIXTURES {
+        let settings = SelectionSettings { likelihood: Likelihood::StudentT { df: 4.0 }, prior, ..Default::default() };
+        let refused = Selection::new(&table(30, 0.0), Standardise::Full, &settings).unwrap_err();
+        assert_eq!(refused, SelectionError::Mixture);
+    }
+    let settings = SelectionSettings { prior: CoefficientPrior::HyperG { a: 2.0 }, ..Default::default() };
+    let refused = Selection::new(&table(30, 0.0), Standardise::Full, &settings).unwrap_err();
+    assert!(refused.to_string().contains("greater than 2"), "{refused}");
 }
 
 #[test]

@@ -15,7 +15,10 @@ pub(crate) struct ProblemArgs {
     /// poisson [default: gaussian]
     #[arg(long, requires = "response", value_parser = likelihood)]
     pub(crate) likelihood: Option<Likelihood>,
-    /// Prior of the coefficients: g, g:G, normal:SCALE [default: g]
+    /// Prior of the coefficients: g, g:G, hyper-g, hyper-g:A, hyper-g-n, hyper-g-n:A, zellner-siow, normal:SCALE [default: g].
+    /// With g and its mixtures the intercept is flat and p(σ) ∝ 1/σ where σ is unknown; mixtures (A is 3 by default) are for
+    /// gaussian. With normal the intercept is normal too, and log σ is normal around that of the response, with standard
+    /// deviation 1
     #[arg(long, requires = "response", value_parser = prior)]
     pub(crate) prior: Option<CoefficientPrior>,
     /// Prior of the models: uniform, bernoulli:P, beta-binomial:A,B [default: uniform]
@@ -186,8 +189,16 @@ fn prior(text: &str) -> Result<CoefficientPrior, String> {
             Some([scale]) => Ok(CoefficientPrior::Normal { scale }),
             None => Err("a standard deviation is needed: normal:SCALE".into()),
         },
-        _ => Err("there are g, g:G and normal:SCALE".into()),
+        "hyper-g" => Ok(CoefficientPrior::HyperG { a: a(parts(text, "hyper-g:A")?) }),
+        "hyper-g-n" => Ok(CoefficientPrior::HyperGN { a: a(parts(text, "hyper-g-n:A")?) }),
+        "zellner-siow" if !text.contains(':') => Ok(CoefficientPrior::ZellnerSiow {}),
+        _ => Err("there are g, g:G, hyper-g, hyper-g:A, hyper-g-n, hyper-g-n:A, zellner-siow and normal:SCALE".into()),
     }
+}
+
+/// a of a hyper-g prior.
+fn a(given: Option<[f64; 1]>) -> f64 {
+    given.map_or(CoefficientPrior::USUAL_A, |[a]| a)
 }
 
 fn model_prior(text: &str) -> Result<ModelPrior, String> {

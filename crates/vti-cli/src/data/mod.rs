@@ -13,9 +13,7 @@ mod schema;
 mod source;
 mod tidy;
 
-use vti::problem::selection::{
-    CoefficientPrior, Likelihood, RegressionData, SelectionError, SelectionSettings, TableError,
-};
+use vti::problem::selection::{Likelihood, RegressionData, SelectionError, SelectionSettings, TableError};
 
 pub(crate) use edges::{Edges, EdgesError, read as read_edges};
 pub(crate) use encode::{Encoded, Reason};
@@ -58,7 +56,7 @@ impl Loaded {
         if rows < 3 {
             return Err(DataError::FewRows { file, rows, needed: 3 });
         }
-        if matches!(settings.prior, CoefficientPrior::G { .. }) && rows < columns + 2 {
+        if settings.prior.is_g() && rows < columns + 2 {
             return Err(DataError::FewRowsForG { file, rows, columns });
         }
         Ok(())

@@ -132,6 +132,63 @@ fn methods_that_cannot_be_are_refused_and_options_without_effect_are_named() {
     assert_eq!(scratch.json("run/summary.json")["correction"], "exact");
 }
 
+/// Hald's data under mixtures of g-priors. Inclusion probabilities and means of slopes are from a program that shares nothing
+/// with this one: rational least squares, and sums over 10,000 values of g.
+#[test]
+fn mixtures_of_g_priors_are_answered_exactly() {
+    let truths = [
+        (
+            "hyper-g",
+            [0.97852997, 0.7498052, 0.20253456, 0.37343873],
+            [1.40583924, 0.43887677, -0.03592561, -0.20483041],
+            "hyper-g prior with a = 3, intercept flat, p(σ) ∝ 1/σ",
+        ),
+        (
+            "hyper-g-n:3",
+            [0.98085521, 0.75501282, 0.19599501, 0.36433944],
+            [1.4119762, 0.4458714, -0.03267114, -0.19913245],
+            "hyper-g/n prior with a = 3 and n = 13",
+        ),
+        (
+            "zellner-siow",
+            [0.97955007, 0.75185383, 0.19998633, 0.36989614],
+            [1.40851413, 0.44167892, -0.03455409, -0.20259954],
+            "Zellner–Siow prior with n = 13",
+        ),
+    ];
+    let scratch = Scratch::new();
+    for (prior, inclusion, slopes, words) in truths {
+        let question = ["builtin:hald", "--response", "y", "--prior", prior];
+        let (run, searched) = (prior.replace(':', "-"), format!("{}-searched", prior.replace(':', "-")));
+        scratch.fine(&[&["select"], &question[..], &["--quiet", "--out", &run]].concat());
+        let summary = scratch.json(&format!("{run}/summary.json"));
+        for ((name, found), (expected, slope)) in
+            summary["inclusion"].as_object().unwrap().iter().zip(inclusion.iter().zip(slopes))
+        {
+            assert!((number(&found["exact"]) - expected).abs() < 1e-7, "{prior} {name}: {found}");
+            let mean = &summary["coefficients"][name]["exact"];
+            assert!((number(mean) - slope).abs() < 1e-7, "{prior} {name}: {mean} {slope}");
+        }
+        let all = scratch.fine(&[&["enumerate"], &question[..], &["--json"]].concat()).data;
+        let all: Value = serde_json::from_str(&all).unwrap();
+        assert_eq!(summary["log_evidence"]["estimate"], all["log_evidence"], "{prior}");
+        assert!(summary["data"]["prior"].as_str().unwrap().contains(words), "{}", summary["data"]);
+        assert!(scratch.read(&format!("{run}/report.html")).contains(words), "{prior}");
+        assert_eq!(scratch.fine(&["predict", &run, "builtin:hald"]).data.lines().count(), 14);
+        let chains = [&["select"], &question[..], &["--method", "search", "--quiet", "--out", &searched]].concat();
+        scratch.fine(&chains);
+        let summary = scratch.json(&format!("{searched}/summary.json"));
+        for (found, expected) in summary["inclusion"].as_object().unwrap().values().zip(inclusion) {
+            let bound = 5.0 * number(&found["se"]) + 1e-6;
+            assert!((number(&found["corrected"]) - expected).abs() < bound, "{prior}: {found} {expected}");
+        }
+    }
+    let robust = ["select", "builtin:hald", "--response", "y", "--prior", "hyper-g", "--likelihood", "robust"];
+    scratch.refused(&robust, &["mixtures of g-priors for gaussian errors alone", "--prior g"]);
+    let improper = ["select", "builtin:hald", "--response", "y", "--prior", "hyper-g:2"];
+    scratch.refused(&improper, &["a", "greater than 2"]);
+}
+
 /// The largest distance of a version of the probabilities from the exact ones, of what the summary lists.
 fn farthest(summary: &Value, version: &str) -> f64 {
     let terms = summary["inclusion"].as_object().unwrap().values();

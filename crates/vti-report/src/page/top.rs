@@ -50,7 +50,10 @@ fn subtitle(answer: &Answer) -> String {
 }
 
 pub(super) fn header(answer: &Answer, title: &str) -> String {
-    let heading = format!("<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", escape(title), escape(&subtitle(answer)));
+    let mut heading = format!("<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", escape(title), escape(&subtitle(answer)));
+    if let Some(prior) = &answer.data.prior {
+        let _ = writeln!(heading, "<p class=\"subtitle\">Prior: {}.</p>", escape(prior));
+    }
     let fit = answer.fit.as_ref().map_or_else(String::new, fit::banner);
     heading + &verdict(answer) + &fit + &facts(answer) + &warnings(&answer.run.warnings)
 }

@@ -162,6 +162,9 @@ pub struct DataFacts {
     /// Optional terms, of a selection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terms: Option<usize>,
+    /// Priors of slopes, intercept and scale in words, of a selection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior: Option<String>,
     /// Nodes, of causal graphs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,

@@ -52,6 +52,7 @@ impl<'a> Subject<'a> {
             response: Some(design.response_name().into()),
             rows: Some(design.rows()),
             terms: Some(design.terms().len()),
+            prior: Some(selection.prior_in_words()),
             ..DataFacts::default()
         };
         Self { asked: Asked::Select(selection), title: None, data, units: Units::of_selection(selection) }

@@ -1,9 +1,9 @@
-//! An unknown log σ: integrals over it, by sums over an even grid where the function matters, and draws.
+//! An unknown log σ, or log g of a g-prior: integrals over it, by sums over an even grid where the function matters, and draws.
 
 use crate::random::Stream;
 use crate::stats::log_sum_exp;
 
-/// The log of a function of log σ on an even grid, as far as the function matters.
+/// The log of a function of log σ, or of log g, on an even grid, as far as the function matters.
 #[derive(Clone, Debug)]
 pub(super) struct ScaleGrid {
     /// The first place.
@@ -54,13 +54,15 @@ impl ScaleGrid {
         log_sum_exp(&self.values) + self.step.ln()
     }
 
-    /// Values of σ.
-    fn sigmas(&self) -> impl Iterator<Item = f64> {
-        (0..self.values.len()).map(|place| (self.low + self.step * place as f64).exp())
+    /// Values of σ, or of g, with their shares of an integral whose log this is.
+    pub(super) fn shares(&self, log_integral: f64) -> impl Iterator<Item = (f64, f64)> {
+        let log_scale = self.step.ln() - log_integral;
+        let at = |place: usize| (self.low + self.step * place as f64).exp();
+        self.values.iter().enumerate().map(move |(place, value)| (at(place), (value + log_scale).exp()))
     }
 }
 
-/// A density of log σ, known exactly at every place: draws by rejection below steps between places of a grid.
+/// A density of log σ, or of log g, known exactly at every place: draws by rejection below steps between places of a grid.
 #[derive(Clone, Debug)]
 pub(super) struct ScaleSteps {
     /// Steps are between its places.
@@ -85,6 +87,11 @@ impl ScaleSteps {
             values.clear();
             values.extend((0..points).map(|point| log_joint(low + step * point as f64)));
         });
+        Self::below(grid)
+    }
+
+    /// Of a density with one mode, given on a grid that is dense enough for its integral.
+    pub(super) fn below(grid: ScaleGrid) -> Self {
         let log_heights: Vec<f64> = grid.values.windows(2).map(|ends| ends[0].max(ends[1]) + MARGIN).collect();
         let log_area = log_sum_exp(&log_heights);
         let add = |sum: &mut f64, height: &f64| {
@@ -100,13 +107,12 @@ impl ScaleSteps {
         self.log_total
     }
 
-    /// Values of σ with the shares of the posterior that they stand for.
+    /// Values of σ, or of g, with the shares of the posterior that they stand for.
     pub(super) fn weights(&self) -> impl Iterator<Item = (f64, f64)> {
-        let log_scale = self.grid.step.ln() - self.log_total;
-        self.grid.sigmas().zip(&self.grid.values).map(move |(sigma, value)| (sigma, (value + log_scale).exp()))
+        self.grid.shares(self.log_total)
     }
 
-    /// A draw of log σ, with the density that it was made of.
+    /// A draw of log σ, or of log g, with the density that it was made of.
     pub(super) fn draw(&self, log_joint: impl Fn(f64) -> f64, stream: &mut Stream) -> f64 {
         for _ in 0..MAX_TRIES {
             let place = stream.uniform();

@@ -32,11 +32,11 @@ impl Pseudo {
     /// What suits a selection: the prior of the coefficients where that is normal (the paper's choice), else adapted.
     pub fn of_selection(selection: &Selection) -> Self {
         match selection.settings().prior {
-            CoefficientPrior::G { .. } => Self::Adapted {},
             CoefficientPrior::Normal { scale } => {
                 let dim = selection.space().max_dim();
                 Self::Normal { location: vec![0.0; dim], scale: vec![scale; dim] }
             }
+            _ => Self::Adapted {},
         }
     }
 

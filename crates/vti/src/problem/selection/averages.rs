@@ -6,7 +6,7 @@
 
 use super::conjugate::{Moments, scale_moments};
 use super::enumerate::Enumeration;
-use super::exact::{ExactError, Fit, Swept, TASK_MODELS, task_count, visit};
+use super::exact::{ExactError, Fit, PriorOfG, Swept, TASK_MODELS, task_count, visit};
 use super::{CoefficientPrior, Conjugate, Likelihood, Selection};
 use crate::workers::Workers;
 
@@ -41,10 +41,13 @@ pub fn averages(
             });
         }
         (CoefficientPrior::Normal { .. }, None) => tasks = by_models(selection, workers, &map, enumeration)?,
-        (CoefficientPrior::G { .. }, sigma) => {
-            let g = selection.spread();
+        (_, sigma) => {
+            let prior = selection.prior_of_g();
             visit(selection, workers, 0.0, &mut tasks, |sums, number, swept| {
-                sums.add(&map, swept, probabilities[number], &Given::g_prior(&swept.fit(), g, sigma));
+                // Where there is nothing to add, infinite moments must not turn it into something else.
+                if probabilities[number] > 0.0 {
+                    sums.add(&map, swept, probabilities[number], &Given::g_prior(&swept.fit(), &prior, sigma));
+                }
             });
         }
     }
@@ -85,17 +88,37 @@ fn by_models(
 struct Given {
     /// E σ and E σ².
     scale: [f64; 2],
-    /// By which the least-squares slopes and the inverse of their XᵀX are multiplied.
-    shrinkage: f64,
+    /// First and second moment of what the least-squares slopes and the inverse of their XᵀX are multiplied by.
+    shrinkage: [f64; 2],
+    /// E of the shrinkage times σ².
+    shrunk_variance: f64,
 }
 
 impl Given {
     fn known(sigma: f64) -> Self {
-        Self { scale: [sigma, sigma * sigma], shrinkage: 1.0 }
+        Self::shrunk(1.0, [sigma, sigma * sigma])
+    }
+
+    fn shrunk(by: f64, scale: [f64; 2]) -> Self {
+        Self { scale, shrinkage: [by, by * by], shrunk_variance: by * scale[1] }
+    }
+
+    fn g_prior(fit: &Fit, prior: &PriorOfG, sigma: Option<f64>) -> Self {
+        match prior {
+            PriorOfG::Fixed(g) => Self::given_g(fit, *g, sigma),
+            // Without slopes it does not matter what g is.
+            PriorOfG::Mixture(_) if fit.columns <= 1.0 => Self::given_g(fit, 1.0, sigma),
+            PriorOfG::Mixture(mixture) => {
+                let grid = mixture.of_evidence(fit, sigma).grid();
+                let mut all = Self::shrunk(0.0, [0.0; 2]);
+                grid.shares(grid.log_integral()).for_each(|(g, share)| all.add(share, &Self::given_g(fit, g, sigma)));
+                all
+            }
+        }
     }
 
     /// `s / σ²` has a χ² distribution with n − 1 degrees of freedom, where σ is unknown.
-    fn g_prior(fit: &Fit, g: f64, sigma: Option<f64>) -> Self {
+    fn given_g(fit: &Fit, g: f64, sigma: Option<f64>) -> Self {
         let shrinkage = g / (1.0 + g);
         let scale = sigma.map_or_else(
             || {
@@ -104,7 +127,14 @@ impl Given {
             },
             |sigma| [sigma, sigma * sigma],
         );
-        Self { scale, shrinkage }
+        Self::shrunk(shrinkage, scale)
+    }
+
+    fn add(&mut self, weight: f64, other: &Self) {
+        for (to, from) in [(&mut self.scale, other.scale), (&mut self.shrinkage, other.shrinkage)] {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += weight * from);
+        }
+        self.shrunk_variance += weight * other.shrunk_variance;
     }
 }
 
@@ -205,7 +235,7 @@ impl Sums {
         if weight == 0.0 {
             return;
         }
-        let &Given { scale: [scale, variance], shrinkage } = given;
+        let &Given { scale: [scale, variance], shrinkage: [shrinkage, squared], shrunk_variance } = given;
         let mut put = |place: usize, mean: f64, second: f64| {
             self.first[place] += weight * mean;
             self.second[place] += weight * second;
@@ -215,16 +245,18 @@ impl Sums {
         }
         self.columns.clear();
         self.columns.extend((1..map.factors.len()).filter(|&column| swept.has(column)));
-        let (mut mean, mut spread) = (swept.coefficient(0), swept.inverse(0, 0));
+        let (own, mut of_slopes, mut spread) = (swept.coefficient(0), 0.0, 0.0);
         for &column in &self.columns {
-            let (slope, factor) = (shrinkage * swept.coefficient(column), map.factors[column]);
-            let own = shrinkage * swept.inverse(column, column);
-            put(map.intercept + column, slope * factor, (slope * slope + own * variance) * factor * factor);
-            mean += slope * map.weights[column];
+            let (slope, factor) = (swept.coefficient(column), map.factors[column]);
+            let second = squared * slope * slope + shrunk_variance * swept.inverse(column, column);
+            put(map.intercept + column, shrinkage * slope * factor, second * factor * factor);
+            of_slopes += slope * map.weights[column];
             // Centred columns have nothing to do with the intercept; of others a normal prior shrinks nothing here.
             let others = self.columns.iter().map(|&other| swept.inverse(column, other) * map.weights[other]);
-            spread += shrinkage * map.weights[column] * (2.0 * swept.inverse(column, 0) + others.sum::<f64>());
+            spread += map.weights[column] * (2.0 * swept.inverse(column, 0) + others.sum::<f64>());
         }
-        put(map.intercept, mean, mean * mean + spread * variance);
+        let second = own * own + 2.0 * own * shrinkage * of_slopes + squared * of_slopes * of_slopes;
+        let around = variance * swept.inverse(0, 0) + shrunk_variance * spread;
+        put(map.intercept, own + shrinkage * of_slopes, second + around);
     }
 }

@@ -4,7 +4,7 @@
 //! the coefficients does not scale with it, XᵀX is made tridiagonal instead, 4/3 k³ operations, after which every scale costs k:
 //! with `XᵀX = Q T Qᵀ`, the determinant of `XᵀX + λI` and a quadratic form of its inverse follow from the pivots of `T + λI`.
 
-use super::exact::{ExactError, Fit, g_known, g_unknown, normal};
+use super::exact::{ExactError, Fit, by_g, normal};
 use super::gaussian::Products;
 use super::{CoefficientPrior, Likelihood, Selection};
 use crate::problem::scales::ScaleGrid;
@@ -67,16 +67,12 @@ impl<'a> ClosedForm<'a> {
     pub fn log_evidence(&self, word: &[u16]) -> f64 {
         let mut columns = Vec::new();
         self.selection.design.model_columns(word, &mut columns);
-        let spread = self.selection.spread;
         let fitted = match (self.selection.settings.prior, self.sigma) {
             (CoefficientPrior::Normal { scale }, None) => return self.over_scales(&columns, scale),
             (CoefficientPrior::Normal { scale }, Some(sigma)) => {
                 self.fit(&columns, (sigma / scale).powi(2)).map(|fit| normal(&fit, sigma, scale))
             }
-            (CoefficientPrior::G { .. }, Some(sigma)) => {
-                self.fit(&columns, 0.0).map(|fit| g_known(&fit, spread, sigma))
-            }
-            (CoefficientPrior::G { .. }, None) => self.fit(&columns, 0.0).map(|fit| g_unknown(&fit, spread)),
+            (_, sigma) => self.fit(&columns, 0.0).map(|fit| by_g(&fit, &self.selection.prior_of_g(), sigma)),
         };
         fitted.unwrap_or(f64::NAN)
     }

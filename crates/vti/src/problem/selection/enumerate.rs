@@ -14,7 +14,8 @@ use crate::workers::Workers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Coefficients are integrated out by formula (and an unknown scale with a normal prior by a sum over a grid).
+    /// Coefficients are integrated out by formula (and by a sum over a grid an unknown scale with a normal prior, or g of a
+    /// mixture of g-priors).
     ClosedForm,
     /// All parameters are integrated out numerically.
     Quadrature,

@@ -6,6 +6,7 @@
 //! Only where an unknown σ is integrated numerically each model is looked at by itself.
 
 use super::likelihood::ln_gamma;
+use super::mixture::Mixture;
 use super::{ClosedForm, CoefficientPrior, Likelihood, Selection};
 use crate::problem::BatchError;
 use crate::workers::Workers;
@@ -77,14 +78,11 @@ pub fn log_evidences(selection: &Selection, workers: &Workers) -> Result<Vec<f64
         (CoefficientPrior::Normal { scale }, Some(sigma)) => {
             enumerate(selection, workers, (sigma / scale).powi(2), &mut found, |fit| normal(fit, sigma, scale));
         }
-        (CoefficientPrior::G { .. }, sigma) => {
-            let g = selection.spread();
-            enumerate(selection, workers, 0.0, &mut found, |fit| match sigma {
-                Some(sigma) => g_known(fit, g, sigma),
-                None => g_unknown(fit, g),
-            });
-        }
         (CoefficientPrior::Normal { .. }, None) => integrate_scale(selection, workers, &mut found)?,
+        (_, sigma) => {
+            let prior = selection.prior_of_g();
+            enumerate(selection, workers, 0.0, &mut found, |fit| by_g(fit, &prior, sigma));
+        }
     }
     Ok(found)
 }
@@ -111,26 +109,46 @@ pub(super) fn normal(fit: &Fit, sigma: f64, scale: f64) -> f64 {
         - 0.5 * fit.residual / (sigma * sigma)
 }
 
-/// Known σ: the intercept is flat, the slopes shrink by g/(1 + g).
-pub(super) fn g_known(fit: &Fit, g: f64, sigma: f64) -> f64 {
-    let variance = sigma * sigma;
-    let explained = g / (1.0 + g) * (fit.total - fit.residual);
-    -0.5 * (fit.n - 1.0) * (std::f64::consts::TAU * variance).ln()
-        - 0.5 * fit.n.ln()
-        - 0.5 * (fit.columns - 1.0) * (1.0 + g).ln()
-        - 0.5 * (fit.total - explained) / variance
+/// g of a g-prior: a number, or a prior of its own.
+pub(super) enum PriorOfG {
+    Fixed(f64),
+    Mixture(Mixture),
 }
 
-/// Unknown σ with p(σ) ∝ 1/σ: the null model's evidence and the well-known Bayes factor.
-pub(super) fn g_unknown(fit: &Fit, g: f64) -> f64 {
+/// Under a g-prior: the evidence of the model without slopes, and the Bayes factor against it.
+pub(super) fn by_g(fit: &Fit, prior: &PriorOfG, sigma: Option<f64>) -> f64 {
+    let factor = match prior {
+        PriorOfG::Fixed(g) => log_factor(fit, *g, sigma),
+        // Without slopes there is nothing that g has to do with.
+        PriorOfG::Mixture(_) if fit.columns <= 1.0 => 0.0,
+        PriorOfG::Mixture(mixture) => mixture.of_evidence(fit, sigma).log_integral(),
+    };
+    without_slopes(fit, sigma) + factor
+}
+
+/// The intercept is flat, and so is the log of an unknown σ.
+fn without_slopes(fit: &Fit, sigma: Option<f64>) -> f64 {
     let m = fit.n - 1.0;
-    let null = ln_gamma(0.5 * m)
-        - 0.5 * m * std::f64::consts::PI.ln()
-        - 0.5 * fit.n.ln()
-        - 0.5 * m * fit.total.ln()
-        - std::f64::consts::LN_2;
-    let share = fit.residual / fit.total;
-    null + 0.5 * (m - (fit.columns - 1.0)) * (1.0 + g).ln() - 0.5 * m * (1.0 + g * share).ln()
+    let of_errors = match sigma {
+        Some(sigma) => {
+            let variance = sigma * sigma;
+            -0.5 * (m * (std::f64::consts::TAU * variance).ln() + fit.total / variance)
+        }
+        None => ln_gamma(0.5 * m) - 0.5 * m * (std::f64::consts::PI.ln() + fit.total.ln()) - std::f64::consts::LN_2,
+    };
+    of_errors - 0.5 * fit.n.ln()
+}
+
+/// The log of the well-known Bayes factor, given g: slopes shrink by g/(1 + g).
+fn log_factor(fit: &Fit, g: f64, sigma: Option<f64>) -> f64 {
+    let (m, slopes) = (fit.n - 1.0, fit.columns - 1.0);
+    match sigma {
+        Some(sigma) => {
+            let explained = g / (1.0 + g) * (fit.total - fit.residual);
+            0.5 * (explained / (sigma * sigma) - slopes * (1.0 + g).ln())
+        }
+        None => 0.5 * (m - slopes) * (1.0 + g).ln() - 0.5 * m * (1.0 + g * fit.residual / fit.total).ln(),
+    }
 }
 
 /// Unknown σ with its log-normal prior: model by model, each with the scales that matter for it.

@@ -10,7 +10,9 @@ mod eigen;
 mod enumerate;
 mod exact;
 mod gaussian;
+mod gram;
 mod likelihood;
+mod mixture;
 mod preconditioner;
 mod prior;
 mod quadrature;
@@ -18,6 +20,7 @@ mod reference;
 pub mod simulate;
 mod starts;
 mod weighed;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -36,16 +39,17 @@ pub use prior::{CoefficientPrior, ModelPrior};
 pub use quadrature::{QuadratureLimits, evidence_by_quadrature};
 pub use weighed::WeighedModels;
 
+use self::exact::PriorOfG;
 use self::gaussian::{Products, Squares};
+use self::gram::{AddScaled, Dot, gram, log_determinant};
 use self::likelihood::Pointwise;
+use self::mixture::Mixture;
 use self::preconditioner::Quadratic;
 use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Preconditioner, Problem};
 use crate::optimise::SettingError;
-use crate::simd::Real;
-use crate::simd::{Instructions, Kernel, Vector};
+use crate::simd::Instructions;
 use crate::space::{ModelSpace, SpaceError, Subsets};
 use crate::stats::Evidence;
-use crate::triangular::{cholesky, dot, log_diagonal, packed_len};
 use crate::workers::Workers;
 
 /// What is assumed.
@@ -91,6 +95,11 @@ pub enum SelectionError {
         /// One of them.
         column: String,
     },
+    /// A mixture of g-priors with another likelihood.
+    #[error(
+        "the priors hyper-g, hyper-g-n and zellner-siow are mixtures of g-priors for gaussian errors alone\nhint: use --prior g or --prior normal:SCALE with other likelihoods"
+    )]
+    Mixture,
 }
 
 /// Which covariates matter for a response?
@@ -102,8 +111,10 @@ pub struct Selection {
     constraints: Option<Constraints>,
     /// XᵀX of all columns.
     gram: Vec<f64>,
-    /// g σ-free: prior covariance is `spread · σ² (XᵀX)⁻¹`.
+    /// g σ-free: prior covariance is `spread · σ² (XᵀX)⁻¹`. A mixture has that of unit information, for what is but a start.
     spread: f64,
+    /// The prior of g, where it has one.
+    mixture: Option<Mixture>,
     /// Constant part of the log likelihood.
     constant: f64,
     /// Center of the proper prior of the log scale.
@@ -138,7 +149,11 @@ impl Selection {
         settings.model_prior.check()?;
         check_likelihood(&settings.likelihood)?;
         settings.likelihood.check(&table.response)?;
-        let g_prior = matches!(settings.prior, CoefficientPrior::G { .. });
+        let mixture = Mixture::of(&settings.prior, table.response.len() as f64);
+        if mixture.is_some() && !matches!(settings.likelihood, Likelihood::Gaussian { .. }) {
+            return Err(SelectionError::Mixture);
+        }
+        let g_prior = settings.prior.is_g();
         let standardise = if g_prior && standardise == Standardise::Raw { Standardise::Centred } else { standardise };
         let design = Design::new(table, standardise)?;
         let scale = usize::from(settings.likelihood.has_scale());
@@ -162,12 +177,16 @@ impl Selection {
             CoefficientPrior::G { g: Some(g) } => g,
             // A logit carries a quarter of the information of a unit normal at best.
             CoefficientPrior::G { g: None } if settings.likelihood == (Likelihood::Logistic {}) => 4.0 * n,
-            CoefficientPrior::G { g: None } => n,
+            CoefficientPrior::G { g: None }
+            | CoefficientPrior::HyperG { .. }
+            | CoefficientPrior::HyperGN { .. }
+            | CoefficientPrior::ZellnerSiow {} => n,
             CoefficientPrior::Normal { scale } => scale * scale,
         };
         let mut selection = Self {
             gram: gram(&design),
             spread,
+            mixture,
             constant: settings.likelihood.constant(response),
             log_scale: sd.max(f64::MIN_POSITIVE).ln(),
             determinants: RwLock::new(HashMap::new()),
@@ -199,6 +218,11 @@ impl Selection {
     /// g of the prior, or the variance of normal coefficients.
     fn spread(&self) -> f64 {
         self.spread
+    }
+
+    /// g of a g-prior.
+    fn prior_of_g(&self) -> PriorOfG {
+        self.mixture.map_or(PriorOfG::Fixed(self.spread), PriorOfG::Mixture)
     }
 
     /// Mean and standard deviation of the log scale's proper prior.
@@ -233,43 +257,41 @@ impl Selection {
         })
     }
 
-    /// `log p(θ | m)` and its derivative with respect to the log scale. The derivatives of a normal prior with respect to
-    /// the coefficients are added to `gradient`; a g-prior sees `squares = Σ (Xb)²` over the slopes alone, and its
-    /// derivatives, `−1 / variance` times half of that sum's, are left to whoever has computed it.
-    fn log_prior_theta(&self, given: &Given<'_>, squares: f64, gradient: &mut [f64]) -> (f64, f64) {
+    /// `log p(θ | m)` and what its derivatives are made of. Those of a normal prior with respect to the coefficients are added
+    /// to `gradient`; a g-prior sees `squares = Σ (Xb)²` over the slopes alone, and its derivatives, half of that sum's times
+    /// a negative precision, are left to whoever has computed it.
+    fn log_prior_theta(&self, given: &Given<'_>, squares: f64, gradient: &mut [f64]) -> PriorOfTheta {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let has_scale = self.settings.likelihood.has_scale();
         let Given { model, columns, scale, coefficients } = *given;
-        match self.settings.prior {
-            CoefficientPrior::Normal { scale: sd } => {
-                let k = coefficients.len() as f64;
-                let precision = 1.0 / self.spread;
-                let squares: f64 = coefficients.iter().map(|b| b * b).sum();
-                gradient.iter_mut().zip(coefficients).for_each(|(g, b)| *g -= b * precision);
-                let mut value = -0.5 * squares * precision - k * (sd.ln() + half_log_tau);
-                let mut by_log_scale = 0.0;
-                if has_scale {
-                    // The scale is log-normal: proper, and wide.
-                    let off = (scale.ln() - self.log_scale) / LOG_SCALE_SD;
-                    value -= 0.5 * off * off + LOG_SCALE_SD.ln() + half_log_tau + scale.ln();
-                    by_log_scale = -off / LOG_SCALE_SD - 1.0;
-                }
-                (value, by_log_scale)
+        if let CoefficientPrior::Normal { scale: sd } = self.settings.prior {
+            let k = coefficients.len() as f64;
+            let precision = 1.0 / self.spread;
+            let squares: f64 = coefficients.iter().map(|b| b * b).sum();
+            gradient.iter_mut().zip(coefficients).for_each(|(g, b)| *g -= b * precision);
+            let mut value = -0.5 * squares * precision - k * (sd.ln() + half_log_tau);
+            let mut by_log_scale = 0.0;
+            if has_scale {
+                // The scale is log-normal: proper, and wide.
+                let off = (scale.ln() - self.log_scale) / LOG_SCALE_SD;
+                value -= 0.5 * off * off + LOG_SCALE_SD.ln() + half_log_tau + scale.ln();
+                by_log_scale = -off / LOG_SCALE_SD - 1.0;
             }
-            CoefficientPrior::G { .. } => {
-                let k = (coefficients.len() - 1) as f64;
-                let variance = self.spread * scale * scale;
-                let value = 0.5 * self.determinant(model, columns)
-                    - k * (0.5 * variance.ln() + half_log_tau)
-                    - 0.5 * squares / variance;
-                if has_scale { (value - scale.ln(), squares / variance - k - 1.0) } else { (value, 0.0) }
-            }
+            return PriorOfTheta { value, by_log_scale, precision: 0.0 };
         }
-    }
-
-    /// The precision that a g-prior gives to Xb of the slopes; a normal prior does not look at it.
-    fn precision_of_slopes(&self, scale: f64) -> Option<f64> {
-        matches!(self.settings.prior, CoefficientPrior::G { .. }).then(|| 1.0 / (self.spread * scale * scale))
+        let (k, squares) = ((coefficients.len() - 1) as f64, squares / (scale * scale));
+        // log ∫ g^(−k/2) exp(−squares / 2g) p(g) dg, and E 1/g.
+        let (of_g, inverse) = match &self.mixture {
+            Some(mixture) => mixture.slopes(k, squares),
+            None => (-0.5 * (k * self.spread.ln() + squares / self.spread), 1.0 / self.spread),
+        };
+        let value = 0.5 * self.determinant(model, columns) - k * (scale.ln() + half_log_tau) + of_g;
+        let precision = inverse / (scale * scale);
+        if has_scale {
+            PriorOfTheta { value: value - scale.ln(), by_log_scale: squares * inverse - k - 1.0, precision }
+        } else {
+            PriorOfTheta { value, by_log_scale: 0.0, precision }
+        }
     }
 
     /// One row of a batch.
@@ -301,14 +323,13 @@ impl Selection {
     ) -> (f64, f64) {
         let Given { columns, scale, coefficients, .. } = *given;
         let Squares { residual, slopes } = products.squares(self, columns, coefficients, by_residual, by_slopes);
-        let (prior, prior_by_log_scale) = self.log_prior_theta(given, slopes, gradient);
+        let prior = self.log_prior_theta(given, slopes, gradient);
         let (n, precision) = (self.design.rows() as f64, scale.powi(-2));
-        let of_slopes = self.precision_of_slopes(scale).unwrap_or(0.0);
         for (g, (residual, slopes)) in gradient.iter_mut().zip(by_residual.iter().zip(by_slopes)) {
-            *g += residual * precision + *slopes * of_slopes;
+            *g += residual * precision + *slopes * prior.precision;
         }
         let value = -0.5 * residual * precision - n * scale.ln();
-        (value + prior, residual * precision - n + prior_by_log_scale)
+        (value + prior.value, residual * precision - n + prior.by_log_scale)
     }
 
     /// Any errors, row by row of the data.
@@ -332,16 +353,16 @@ impl Selection {
         let (response, likelihood) = (self.design.response(), self.settings.likelihood);
         let (value, by_log_scale) =
             instructions.run(Pointwise { likelihood, response, scale, predictor: by_predictor });
-        let of_slopes = self.precision_of_slopes(scale);
-        let squares = if of_slopes.is_some() { slopes.iter().map(|x| x * x).sum() } else { 0.0 };
-        let (prior, prior_by_log_scale) = self.log_prior_theta(given, squares, gradient);
-        if let Some(precision) = of_slopes {
-            by_predictor.iter_mut().zip(&*slopes).for_each(|(d, x)| *d -= x * precision);
+        let g_prior = self.settings.prior.is_g();
+        let squares = if g_prior { slopes.iter().map(|x| x * x).sum() } else { 0.0 };
+        let prior = self.log_prior_theta(given, squares, gradient);
+        if g_prior {
+            by_predictor.iter_mut().zip(&*slopes).for_each(|(d, x)| *d -= x * prior.precision);
         }
         for (&column, g) in columns.iter().zip(gradient) {
             *g += instructions.run(Dot { a: self.design.column(column as usize), b: by_predictor });
         }
-        (value + prior, by_log_scale + prior_by_log_scale)
+        (value + prior.value, by_log_scale + prior.by_log_scale)
     }
 
     /// The scale where it is no parameter: what a g-prior means by σ.
@@ -361,6 +382,15 @@ struct Given<'a> {
     columns: &'a [u32],
     scale: f64,
     coefficients: &'a [f64],
+}
+
+/// A prior density and its derivatives.
+struct PriorOfTheta {
+    /// Its log.
+    value: f64,
+    by_log_scale: f64,
+    /// The precision that a g-prior gives to Xb of the slopes; a normal prior does not look at it.
+    precision: f64,
 }
 
 /// Memory for evaluations.
@@ -434,60 +464,5 @@ fn check_likelihood(likelihood: &Likelihood) -> Result<(), SettingError> {
         }
         Likelihood::StudentT { df } => positive("df", df),
         Likelihood::Logistic {} | Likelihood::Poisson {} => Ok(()),
-    }
-}
-
-/// XᵀX of all columns.
-fn gram(design: &Design) -> Vec<f64> {
-    let count = design.columns();
-    let mut gram = vec![0.0; count * count];
-    for a in 0..count {
-        for b in 0..=a {
-            let product = Instructions::detect().run(Dot { a: design.column(a), b: design.column(b) });
-            (gram[a * count + b], gram[b * count + a]) = (product, product);
-        }
-    }
-    gram
-}
-
-/// log-determinant of a principal part of a Gram matrix; a column that depends on those before it, if there is one.
-fn log_determinant(gram: &[f64], count: usize, columns: &[u32]) -> Result<f64, usize> {
-    let mut part = Vec::with_capacity(packed_len(columns.len()));
-    for (i, &row) in columns.iter().enumerate() {
-        part.extend(columns[..=i].iter().map(|&column| gram[row as usize * count + column as usize]));
-    }
-    cholesky(&mut part, columns.len()).map_err(|row| columns[row] as usize)?;
-    Ok(2.0 * log_diagonal(&part, columns.len()))
-}
-
-/// `to += factor · from`.
-struct AddScaled<'a> {
-    factor: f64,
-    from: &'a [f64],
-    to: &'a mut [f64],
-}
-
-impl Kernel<f64> for AddScaled<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<V: Vector<f64>>(self) {
-        let factor = self.factor;
-        self.to.iter_mut().zip(self.from).for_each(|(to, &from)| *to = Real::mul_add(factor, from, *to));
-    }
-}
-
-/// `Σ a b`.
-struct Dot<'a> {
-    a: &'a [f64],
-    b: &'a [f64],
-}
-
-impl Kernel<f64> for Dot<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run<V: Vector<f64>>(self) -> f64 {
-        dot(self.a, self.b)
     }
 }

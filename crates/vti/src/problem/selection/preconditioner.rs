@@ -6,8 +6,9 @@
 //! part of that one. For Gaussian errors this is exact, so a flow has only the scale to learn; for the others it is a start,
 //! and small models get a quadratic of their own.
 
+use super::gram::Dot;
 use super::likelihood::Likelihood;
-use super::{CoefficientPrior, Dot, Selection};
+use super::{CoefficientPrior, Selection};
 use crate::problem::Preconditioner;
 use crate::simd::Instructions;
 use crate::triangular::{cholesky, packed_len, solve, solve_transposed};
@@ -93,7 +94,7 @@ impl Quadratic {
 
     /// Mean and precision of the coefficients at some places of the quadratic, and their scale where there is one.
     fn restrict(&self, selection: &Selection, places: &[u32], scale: f64) -> Option<Restricted> {
-        let g_prior = matches!(selection.settings.prior, CoefficientPrior::G { .. });
+        let g_prior = selection.settings.prior.is_g();
         let lost = if g_prior { 1.0 } else { places.len() as f64 };
         let free = (selection.design.rows() as f64 - lost).max(1.0);
         if !selection.settings.likelihood.has_scale() {
@@ -146,7 +147,7 @@ impl Quadratic {
             let entries = &mut factor[packed_len(i)..];
             match selection.settings.prior {
                 CoefficientPrior::Normal { .. } => entries[i] += 1.0 / selection.spread,
-                CoefficientPrior::G { .. } => {
+                _ => {
                     let gram = &selection.gram[self.columns[row as usize] as usize * all..];
                     let share = 1.0 / (selection.spread * selection.known_scale().powi(2) * variance);
                     // The intercept has no part in it.

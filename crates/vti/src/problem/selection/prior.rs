@@ -22,6 +22,25 @@ pub enum CoefficientPrior {
         #[serde(default)]
         g: Option<f64>,
     },
+    /// A mixture of g-priors, for Gaussian errors: `p(g) = (a − 2)/2 (1 + g)^(−a/2)`, a > 2; the rest as for [`Self::G`].
+    HyperG {
+        /// a: smaller ones have longer tails.
+        #[serde(default = "usual_a")]
+        a: f64,
+    },
+    /// Likewise with `p(g) = (a − 2)/(2n) (1 + g/n)^(−a/2)`, n being the number of rows.
+    HyperGN {
+        /// a: smaller ones have longer tails.
+        #[serde(default = "usual_a")]
+        a: f64,
+    },
+    /// Zellner's and Siow's: likewise with an inverse gamma g of shape ½ and scale n/2, which makes the slopes Cauchy.
+    ZellnerSiow {},
+}
+
+/// a of the hyper-g priors unless it is given: g/(1 + g) has a mean of 2/3 under the hyper-g prior.
+fn usual_a() -> f64 {
+    CoefficientPrior::USUAL_A
 }
 
 impl Default for CoefficientPrior {
@@ -57,12 +76,25 @@ impl Default for ModelPrior {
 }
 
 impl CoefficientPrior {
+    /// a of the hyper-g priors unless it is given.
+    pub const USUAL_A: f64 = 3.0;
+
+    /// Whether it is a g-prior, or a mixture of them: slopes scale with σ, and the intercept is flat.
+    pub fn is_g(&self) -> bool {
+        !matches!(self, Self::Normal { .. })
+    }
+
     pub(super) fn check(&self) -> Result<(), SettingError> {
-        let (what, value) = match *self {
-            Self::Normal { scale } => ("scale", scale),
-            Self::G { g } => ("g", g.unwrap_or(1.0)),
-        };
-        SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive")
+        let positive =
+            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        match *self {
+            Self::Normal { scale } => positive("scale", scale),
+            Self::G { g } => positive("g", g.unwrap_or(1.0)),
+            Self::HyperG { a } | Self::HyperGN { a } => {
+                SettingError::check("a", a, a > 2.0 && a.is_finite(), "greater than 2")
+            }
+            Self::ZellnerSiow {} => Ok(()),
+        }
     }
 }
 

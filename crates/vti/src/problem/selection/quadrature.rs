@@ -9,9 +9,9 @@
 
 use std::collections::HashSet;
 
+use super::Selection;
 use super::exact::ExactError;
 use super::starts::starts;
-use super::{CoefficientPrior, Selection};
 use crate::optimise::{Mode, curvature, maximise};
 use crate::problem::{BatchError, FreeRows, Preconditioner, Problem};
 use crate::space::ModelSpace;
@@ -118,7 +118,7 @@ impl<'p> Field<'p> {
         };
         let one = rows_of_model(1);
         let settings = selection.settings();
-        let funnel = settings.likelihood.has_scale() && matches!(settings.prior, CoefficientPrior::G { .. });
+        let funnel = settings.likelihood.has_scale() && settings.prior.is_g();
         Self { dim: one.active(0).len(), one, rows: rows_of_model(ROWS_AT_ONCE), calls: 0, funnel }
     }
 

@@ -15,7 +15,7 @@ pub(super) fn reference(selection: &Selection) -> Vec<(f64, f64)> {
     }
     match selection.settings.prior {
         CoefficientPrior::Normal { scale } => found.extend((0..design.columns()).map(|_| (0.0, scale))),
-        CoefficientPrior::G { .. } => {
+        _ => {
             let scale = if selection.settings.likelihood.has_scale() {
                 selection.log_scale.exp()
             } else {

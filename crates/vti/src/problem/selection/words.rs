@@ -1,0 +1,41 @@
+//! What is assumed of the parameters, in words.
+
+use super::{CoefficientPrior, Likelihood, Selection};
+
+impl Selection {
+    /// The priors of slopes, intercept and scale, in words.
+    pub fn prior_in_words(&self) -> String {
+        let rows = self.design().rows();
+        let prior = match self.settings().prior {
+            CoefficientPrior::Normal { scale } => {
+                let standardised = self.design().scaling().iter().any(|scaling| scaling.scale != 1.0);
+                let columns = if standardised { " of standardised columns" } else { "" };
+                format!("coefficients{columns} and intercept normal with mean 0 and standard deviation {scale}")
+            }
+            CoefficientPrior::G { .. } => format!("slopes by the g-prior with g = {}, intercept flat", self.spread()),
+            CoefficientPrior::HyperG { a } => format!("slopes by the hyper-g prior with a = {a}, intercept flat"),
+            CoefficientPrior::HyperGN { a } => {
+                format!("slopes by the hyper-g/n prior with a = {a} and n = {rows}, intercept flat")
+            }
+            CoefficientPrior::ZellnerSiow {} => {
+                format!("slopes by the Zellner–Siow prior with n = {rows}, intercept flat")
+            }
+        };
+        prior + &self.scale_in_words()
+    }
+
+    /// The prior of σ, to go on with.
+    fn scale_in_words(&self) -> String {
+        let settings = self.settings();
+        match settings.likelihood {
+            Likelihood::Gaussian { sigma: Some(sigma) } => format!(", σ = {sigma} known"),
+            Likelihood::Robust { sigma1, sigma2, .. } => format!(", σ₁ = {sigma1} and σ₂ = {sigma2} known"),
+            _ if !settings.likelihood.has_scale() => String::new(),
+            _ if settings.prior.is_g() => ", p(σ) ∝ 1/σ".into(),
+            _ => {
+                let (center, sd) = self.log_scale_prior();
+                format!(", log σ normal with mean log {:.4} and standard deviation {sd}", center.exp())
+            }
+        }
+    }
+}
