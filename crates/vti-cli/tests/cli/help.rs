@@ -82,6 +82,14 @@ fn every_help_text_ends_with_an_example() {
 }
 
 #[test]
+fn quiet_commands_say_nothing_but_errors() {
+    let scratch = Scratch::new();
+    let said = scratch.fine(&["select", "builtin:hald", "--response", "y", "--quiet"]);
+    assert!(said.data.is_empty() && said.talk.is_empty(), "{}{}", said.data, said.talk);
+    scratch.refused(&["select", "builtin:hald", "--response", "z", "--quiet"], &["there is no column"]);
+}
+
+#[test]
 fn manual_pages_are_written_for_every_command() {
     let scratch = Scratch::new();
     scratch.fine(&["man", "pages"]);

@@ -228,6 +228,16 @@ mod tests {
         let short = dag.edge_matrix(&exact(&sums, &dag, &tried, &q, &[]).evidences.probabilities.features);
         assert!(short.iter().zip(&truth).any(|(found, truth)| (found - truth).abs() > 0.2), "{short:?} {truth:?}");
         assert!(wide.share(&tried, &found.probabilities) > 0.5);
+        // Whenever somebody ends it, it has not settled.
+        for calls in [0, 1, 5, 12] {
+            let mut left = calls;
+            let mut watch = |_, _| {
+                let goes_on = left > 0;
+                left -= usize::from(goes_on);
+                goes_on
+            };
+            assert!(!widen(&sums, &dag, &tried, &q, &mut watch).unwrap().is_settled, "{calls} calls");
+        }
         // Where all are known there is nothing beyond.
         let all = of_sizes(4);
         assert!(widen(&sums, &dag, &all, &sums.probabilities(&all), &mut |_, _| true).is_none());
