@@ -241,7 +241,7 @@ const EXACT: &str = "all models can be summed in closed form: the answer is exac
 const SEARCHED: &str = "evidences of models are in closed form, but there are too many models to sum all: chains over models with \
     exact evidences answer, and nothing is trained";
 
-/// Writes down how many steps a time limit came to, so that the settings repeat the run. Several runs plan for themselves.
+/// Writes down how many steps a time limit came to: the settings then ask for as much work. Several runs plan for themselves.
 fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
     match (config.train.time_limit, stop) {
         (Some(_), Stop::Steps { steps }) if config.machine.replicates == 1 => {
