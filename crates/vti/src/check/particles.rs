@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::annealing::Runs;
-use crate::problem::Problem;
+use crate::problem::{Problem, Shape};
 use crate::smc::{Annealed, Sampled, SmcSettings};
 use crate::state::{State, StateError};
 use crate::store::{self, StoreError};
@@ -74,19 +74,6 @@ pub(super) struct How {
     pub(super) is_repeated: bool,
 }
 
-/// What tells problems apart whose particles do not fit each other.
-#[derive(PartialEq, Serialize, Deserialize)]
-struct Shape {
-    arities: Vec<u16>,
-    parameters: Vec<String>,
-}
-
-impl Shape {
-    fn of(problem: &dyn Problem) -> Self {
-        Self { arities: problem.space().arities().to_vec(), parameters: problem.parameter_names() }
-    }
-}
-
 /// The content of a file, beside its arrays.
 #[derive(Serialize, Deserialize)]
 struct Content {
@@ -126,7 +113,7 @@ impl Particles {
             return Err(content("particles of another problem".into()));
         }
         let kept = match how {
-            Some(how) => Sampled::restore(&mut state, shape.arities.len())
+            Some(how) => Sampled::restore(&mut state, problem.space().arities().len())
                 .map(|sampled| Kept::Models(Box::new(Tempered { how, sampled }))),
             None => restore_runs(&mut state, &blocks).map(Kept::Blocks),
         };

@@ -5,6 +5,19 @@ use serde::{Deserialize, Serialize};
 use super::{Constraints, Problem};
 use crate::random::{Purpose, Stream};
 
+/// What tells problems apart whose saved findings do not fit each other: words and parameters.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(crate) struct Shape {
+    arities: Vec<u16>,
+    parameters: Vec<String>,
+}
+
+impl Shape {
+    pub(crate) fn of(problem: &dyn Problem) -> Self {
+        Self { arities: problem.space().arities().to_vec(), parameters: problem.parameter_names() }
+    }
+}
+
 /// What a saved run remembers of its problem.
 ///
 /// Another data set, prior or likelihood gives other densities, so a fingerprint finds out without anything having to be

@@ -33,6 +33,7 @@ pub use closure::{FromFn, from_fn};
 pub use constraint::Constraint;
 pub use constraints::{ConstraintError, Constraints};
 pub use fingerprint::Fingerprint;
+pub(crate) use fingerprint::Shape;
 pub(crate) use free::{FreeChunk, FreeRows};
 pub use preconditioner::Preconditioner;
 

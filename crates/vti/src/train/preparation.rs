@@ -2,23 +2,8 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
-use crate::problem::Problem;
+use crate::problem::{Problem, Shape};
 use crate::store::{self, StoreError};
-
-/// What tells problems apart whose findings do not fit each other.
-#[derive(PartialEq, Serialize, Deserialize)]
-struct Shape {
-    arities: Vec<u16>,
-    parameters: Vec<String>,
-}
-
-impl Shape {
-    fn of(problem: &dyn Problem) -> Self {
-        Self { arities: problem.space().arities().to_vec(), parameters: problem.parameter_names() }
-    }
-}
 
 /// Writes what was found out about a problem's blocks ([`Blocks::findings`](crate::problem::Blocks::findings)); nothing where there is
 /// nothing.
