@@ -25,5 +25,5 @@ pub(crate) fn run() -> Result<()> {
     // By the program that was tested, which lies beside this one: another profile, or the features of one package alone, would
     // compile everything once more.
     let vti = std::env::current_exe()?.with_file_name("vti").with_extension(EXE_EXTENSION);
-    must(Command::new(vti).args(["demo", "--out", "target/demo"]))
+    must(Command::new(vti).args(["demo", "--out", "target/demo", "--force"]))
 }
