@@ -185,6 +185,12 @@ fn mixtures_of_g_priors_are_answered_exactly() {
     }
     let robust = ["select", "builtin:hald", "--response", "y", "--prior", "hyper-g", "--likelihood", "robust"];
     scratch.refused(&robust, &["mixtures of g-priors for gaussian errors alone", "--prior g"]);
+    let perfect: String = (0..12).map(|i| format!("{},{i},{}\n", 2 * i, i * i % 7)).collect();
+    scratch.write("perfect.csv", format!("y,a,b\n{perfect}"));
+    for prior in ["hyper-g", "hyper-g-n", "zellner-siow"] {
+        let question = ["select", "perfect.csv", "--response", "y", "--prior", prior];
+        scratch.refused(&question, &["explain the response without errors", "--prior g"]);
+    }
     let improper = ["select", "builtin:hald", "--response", "y", "--prior", "hyper-g:2"];
     scratch.refused(&improper, &["a", "greater than 2"]);
 }

@@ -77,6 +77,12 @@ impl<'a> ClosedForm<'a> {
         fitted.unwrap_or(f64::NAN)
     }
 
+    /// `1 − R²` of the regression on all columns; 0 where these depend on each other.
+    pub(super) fn unexplained(&self) -> f64 {
+        let all: Vec<u32> = (0..self.selection.design.columns() as u32).collect();
+        self.fit(&all, 0.0).map_or(0.0, |fit| fit.residual / fit.total)
+    }
+
     /// The regression on some columns, `penalty` being added to the diagonal of XᵀX. The intercept is counted from the mean of
     /// the response, as in the enumeration.
     fn fit(&self, columns: &[u32], penalty: f64) -> Option<Fit> {

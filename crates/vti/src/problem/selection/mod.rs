@@ -100,6 +100,11 @@ pub enum SelectionError {
         "the priors hyper-g, hyper-g-n and zellner-siow are mixtures of g-priors for gaussian errors alone\nhint: use --prior g or --prior normal:SCALE with other likelihoods"
     )]
     Mixture,
+    /// A response without errors, whose evidence a mixture of g-priors cannot bound.
+    #[error(
+        "the columns explain the response without errors, so its evidence under a mixture of g-priors is infinite\nhint: leave out the column that gives the response away, or use --prior g"
+    )]
+    PerfectFit,
 }
 
 /// Which covariates matter for a response?
@@ -132,6 +137,9 @@ const LOG_SCALE_SD: f64 = 1.0;
 
 /// The most determinants that are kept.
 const MAX_KEPT_DETERMINANTS: usize = 1 << 20;
+
+/// A share of the response that is smaller than this is rounding.
+const MIN_UNEXPLAINED: f64 = 1e-12;
 
 impl Selection {
     /// Subsets of the optional terms.
@@ -202,6 +210,13 @@ impl Selection {
         }
         let gaussian = matches!(settings.likelihood, Likelihood::Gaussian { .. });
         selection.products = gaussian.then(|| Products::new(&selection));
+        // The larger a model the smaller its residuals: if any has none, the whole has none.
+        if mixture.is_some()
+            && settings.likelihood.has_scale()
+            && ClosedForm::new(&selection).is_ok_and(|form| form.unexplained() < MIN_UNEXPLAINED)
+        {
+            return Err(SelectionError::PerfectFit);
+        }
         Ok(selection)
     }
 
