@@ -132,12 +132,7 @@ pub(crate) fn conclude<Q: Question>(
             Findings::searched(&posterior, (&found, &settings), &subject, draws, workers, run)?
         }
     };
-    if signals.stopped() || budget.is_over() {
-        found.answer.run.left_out.push("whether the model fits the data was not looked at".into());
-    } else {
-        found.look_at_fit(&subject, &conclude::look_settings(config), workers);
-    }
-    conclude::say_left_out(&mut found.answer);
+    conclude::look_at_fit(&mut found, &subject, config, workers, signals.stopped() || budget.is_over());
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     // Files are replaced all or none.
     signals.heed();

@@ -127,12 +127,7 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     (run.device, run.threads) = (config.machine.device.clone(), config.threads());
     let sources = Sources { check: &checked, chains: chains.as_ref(), exact: exact.as_ref() };
     let mut found = Findings::new(&posterior, &subject, &sources, run)?;
-    if is_over || budget.is_over() {
-        found.answer.run.left_out.push("whether the model fits the data was not looked at".into());
-    } else {
-        found.look_at_fit(&subject, &look_settings(config), device.workers());
-    }
-    say_left_out(&mut found.answer);
+    look_at_fit(&mut found, &subject, config, device.workers(), is_over || budget.is_over());
     found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     // Files are replaced all or none.
     signals.heed();
@@ -145,16 +140,24 @@ pub(crate) fn save_posterior<D: Device>(posterior: &Posterior<D>, dir: &RunDir) 
     Ok(posterior.save(&dir.posterior())?)
 }
 
-/// The verdict says what there was no time for.
-pub(crate) fn say_left_out(answer: &mut Answer) {
-    if !answer.run.left_out.is_empty() {
-        answer.verdict.text += &format!("; left out: {}", answer.run.left_out.join("; "));
+/// Looks whether the model fits, unless time is over; the verdict says what there was no time for.
+pub(crate) fn look_at_fit(
+    found: &mut Findings,
+    subject: &Subject<'_>,
+    config: &Config,
+    workers: &Workers,
+    is_over: bool,
+) {
+    if is_over {
+        found.answer.run.left_out.push("whether the model fits the data was not looked at".into());
+    } else {
+        let settings = LookSettings { seed: config.train.seed, ..LookSettings::default() };
+        found.look_at_fit(subject, &settings, workers);
     }
-}
-
-/// How much is looked at to see whether the model fits.
-pub(crate) fn look_settings(config: &Config) -> LookSettings {
-    LookSettings { seed: config.train.seed, ..LookSettings::default() }
+    let Answer { verdict, run, .. } = &mut found.answer;
+    if !run.left_out.is_empty() {
+        verdict.text += &format!("; left out: {}", run.left_out.join("; "));
+    }
 }
 
 /// What is said of a check that somebody ended.
