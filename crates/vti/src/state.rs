@@ -12,6 +12,21 @@ pub enum Array {
     F64(Vec<f64>),
 }
 
+impl Array {
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::F64(values) => values.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// Named arrays.
 ///
 /// ```
@@ -49,6 +64,14 @@ pub enum StateError {
         found: usize,
         /// What it should be.
         expected: usize,
+    },
+    /// An array of other numbers than it should hold.
+    #[error("the array {name} does not hold {expected}")]
+    Values {
+        /// Its name.
+        name: String,
+        /// What it should hold.
+        expected: &'static str,
     },
     /// An array of another precision.
     #[error("the array {name} is not of precision {expected}")]
@@ -110,6 +133,19 @@ impl State {
             Array::F64(values) if T::NAME == f64::NAME => Ok(values.into_iter().map(T::from_f64).collect()),
             _ => Err(StateError::Precision { name: name.into(), expected: T::NAME }),
         }
+    }
+
+    /// Takes whole numbers out, each below `most`: so many, or any number of them.
+    pub(crate) fn take_counts(&mut self, name: &str, len: Option<usize>, most: f64) -> Result<Vec<usize>, StateError> {
+        let values = match len {
+            Some(len) => self.take::<f64>(name, len)?,
+            None => self.take_any::<f64>(name)?,
+        };
+        let is_count = |value: &f64| (0.0..most).contains(value) && value.fract() == 0.0;
+        if !values.iter().all(is_count) {
+            return Err(StateError::Values { name: name.into(), expected: "whole numbers of its range" });
+        }
+        Ok(values.into_iter().map(|value| value as usize).collect())
     }
 
     /// Takes one number out.

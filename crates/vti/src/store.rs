@@ -94,11 +94,7 @@ struct Tensor<'a> {
 
 impl<'a> Tensor<'a> {
     fn new(array: &'a Array) -> Self {
-        let len = match array {
-            Array::F32(values) => values.len(),
-            Array::F64(values) => values.len(),
-        };
-        Self { array, shape: [len] }
+        Self { array, shape: [array.len()] }
     }
 }
 
@@ -276,15 +272,24 @@ fn sum_fits(bytes: &[u8]) -> Option<bool> {
 
 /// Reads a file: its JSON content and its arrays.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(T, State), StoreError> {
-    let bytes = fs::read(path).map_err(|error| StoreError::Io { path: path.into(), error })?;
+    parse(path, &bytes(path)?)
+}
+
+/// The bytes of a file.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
+    fs::read(path).map_err(|error| StoreError::Io { path: path.into(), error })
+}
+
+/// What the bytes of a file say, `path` as errors name it.
+pub fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(T, State), StoreError> {
     let path = || path.to_path_buf();
-    match header(&bytes) {
+    match header(bytes) {
         Header::Short => return Err(StoreError::Truncated { path: path() }),
         Header::Whole(header) if contains(header, JSON) => {}
         _ => return Err(StoreError::Foreign { path: path() }),
     }
-    let parsed = SafeTensors::read_metadata(&bytes);
-    match (sum_fits(&bytes), &parsed) {
+    let parsed = SafeTensors::read_metadata(bytes);
+    match (sum_fits(bytes), &parsed) {
         (Some(true), _) | (None, Ok(_)) => {}
         (_, Err(SafeTensorError::MetadataIncompleteBuffer | SafeTensorError::InvalidHeaderLength)) => {
             return Err(StoreError::Truncated { path: path() });
@@ -301,12 +306,12 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(T, State), StoreError> 
         }
         Some(_) => {}
     }
-    if sum_fits(&bytes).is_none() {
+    if sum_fits(bytes).is_none() {
         return Err(StoreError::Damaged { path: path() });
     }
     let json = entries.get(JSON).ok_or_else(|| StoreError::Foreign { path: path() })?;
     let content = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let tensors = SafeTensors::deserialize(bytes).map_err(|error| wrong(error.to_string()))?;
     let mut state = State::default();
     for (name, tensor) in tensors.iter() {
         let array = match tensor.dtype() {

@@ -171,6 +171,19 @@ pub struct DataFacts {
     /// How columns were scaled, of causal graphs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<String>,
+    /// Columns that did not take part, though nobody asked for that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A column that does not take part, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// Its name; empty where it has none.
+    pub column: String,
+    /// Why, in words.
+    pub reason: String,
 }
 
 /// The bound `E_q[log p(m) p(y, θ | m) − log q(m, θ)]`.

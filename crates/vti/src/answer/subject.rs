@@ -1,6 +1,6 @@
 //! What an answer is about.
 
-use super::{AnswerError, DataFacts, Exact, Units};
+use super::{AnswerError, DataFacts, Exact, LeftOut, Units};
 use crate::graph::{Graph, ordered_pairs};
 use crate::problem::Problem;
 use crate::problem::dag::{Dag, Sem};
@@ -75,6 +75,12 @@ impl<'a> Subject<'a> {
     pub fn with_source(mut self, path: &str, fingerprint: &str, scale: Option<&str>) -> Self {
         (self.data.path, self.data.fingerprint) = (Some(path.into()), Some(fingerprint.into()));
         self.data.scale = scale.map(String::from);
+        self
+    }
+
+    /// With columns that did not take part.
+    pub fn with_left_out(mut self, left_out: &[LeftOut]) -> Self {
+        self.data.left_out = left_out.to_vec();
         self
     }
 

@@ -107,14 +107,20 @@ impl Particles {
     /// Reads particles of a problem; those of a problem with other models or parameters are refused. That data and priors are the same
     /// is left to the caller.
     pub fn load(path: &Path, problem: &dyn Problem) -> Result<Self, StoreError> {
-        let (Content { shape, how, blocks }, mut state): (Content, State) = store::read(path)?;
+        Self::parse(path, &store::bytes(path)?, problem)
+    }
+
+    /// The same of the bytes of a file, `path` as errors name it.
+    pub fn parse(path: &Path, bytes: &[u8], problem: &dyn Problem) -> Result<Self, StoreError> {
+        let (Content { shape, how, blocks }, mut state): (Content, State) = store::parse(path, bytes)?;
         let content = |reason: String| StoreError::Content { path: path.into(), reason };
         if shape != Shape::of(problem) {
             return Err(content("particles of another problem".into()));
         }
         let kept = match how {
-            Some(how) => Sampled::restore(&mut state, problem.space().arities().len())
-                .map(|sampled| Kept::Models(Box::new(Tempered { how, sampled }))),
+            Some(how) => {
+                Sampled::restore(&mut state, problem).map(|sampled| Kept::Models(Box::new(Tempered { how, sampled })))
+            }
             None => restore_runs(&mut state, &blocks).map(Kept::Blocks),
         };
         kept.map(Self).map_err(|error| content(error.to_string()))
@@ -123,7 +129,9 @@ impl Particles {
 
 /// Runs of blocks, so many of each.
 fn restore_runs(state: &mut State, blocks: &[(usize, u64, usize)]) -> Result<Runs, StateError> {
-    let count = blocks.iter().map(|(_, _, count)| count).sum();
+    let count = blocks.iter().try_fold(0usize, |sum, (_, _, count)| sum.checked_add(*count));
+    let count =
+        count.ok_or_else(|| StateError::Values { name: "calls".into(), expected: "as many numbers as runs" })?;
     let (logs, calls) = (state.take::<f64>("log_evidences", count)?, state.take::<f64>("calls", count)?);
     let mut all =
         logs.into_iter().zip(calls).map(|(log_evidence, calls)| Annealed { log_evidence, calls: calls as usize });

@@ -25,6 +25,7 @@ use crate::random::Purpose;
 use crate::space::{Catalogue, Model};
 use crate::state::{State, StateError};
 use crate::stats::Estimate;
+use crate::store;
 use crate::workers::{Spare, Workers};
 
 /// Up to so many models their probabilities are computed one by one.
@@ -346,8 +347,13 @@ impl<D: Device> Posterior<D> {
 
     /// Reads a posterior, or the checkpoint of a run as far as it has come.
     pub fn load(problem: Arc<dyn Problem>, device: D, path: &Path) -> Result<Self, LoadError> {
-        let (saved, mut state) = Saved::read::<D>(path, &*problem)?;
-        let mut family = Family::new(problem, device, &saved.family, saved.rows, saved.seed)?;
+        Self::parse(problem, device, path, &store::bytes(path)?)
+    }
+
+    /// The same of the bytes of a file, `path` as errors name it.
+    pub fn parse(problem: Arc<dyn Problem>, device: D, path: &Path, bytes: &[u8]) -> Result<Self, LoadError> {
+        let (saved, mut state) = Saved::parse::<D>(path, bytes, &*problem)?;
+        let mut family = saved.family(problem, device, &state)?;
         family.restore(&mut state.take_state("family"))?;
         family.prepare_in_silence();
         Ok(Self::new(family, saved.seed, saved.warnings))

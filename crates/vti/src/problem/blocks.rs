@@ -141,6 +141,9 @@ pub trait Blocks: Send + Sync {
     }
 }
 
+/// Keys of a block that are listed to look for one.
+const MAX_LISTED_KEYS: usize = 1 << 12;
+
 /// Models as combinations of keys, and exact sums over all of them.
 pub trait BlockModels: Send + Sync {
     /// The block's part of `log p(m)`, which is `Σ_b` of these and a constant, less
@@ -149,6 +152,12 @@ pub trait BlockModels: Send + Sync {
 
     /// The keys a block may have; none where there are more than `max`.
     fn all_keys(&self, block: usize, max: usize) -> Option<Vec<u64>>;
+
+    /// Whether a block may have this key. By default it is looked for among all of them where they are few enough, and believed where
+    /// they are not.
+    fn has_key(&self, block: usize, key: u64) -> bool {
+        self.all_keys(block, MAX_LISTED_KEYS).is_none_or(|keys| keys.contains(&key))
+    }
 
     /// The smallest key of a block, from which all others are reached by [`larger_keys`](Self::larger_keys).
     fn smallest_key(&self, block: usize) -> u64;

@@ -184,24 +184,40 @@ impl Sampled {
         state
     }
 
-    /// From what [`Sampled::state`] gave, where words have so many symbols.
-    pub(crate) fn restore(state: &mut State, width: usize) -> Result<Self, StateError> {
-        let symbols = |numbers: Vec<f64>| numbers.into_iter().map(|number| number as u16).collect::<Vec<u16>>();
+    /// From what [`Sampled::state`] gave, of this problem.
+    pub(crate) fn restore(state: &mut State, problem: &dyn Problem) -> Result<Self, StateError> {
+        let space = problem.space();
+        let width = space.arities().len();
+        let wrong = |name: &str, expected| StateError::Values { name: name.into(), expected };
+        let words = |state: &mut State, name: &str, count: usize| {
+            let symbols = state.take_counts(name, Some(count * width), f64::from(u16::MAX) + 1.0)?;
+            let words: Vec<u16> = symbols.into_iter().map(|symbol| symbol as u16).collect();
+            let fits = words.chunks_exact(width.max(1)).all(|word| space.is_allowed(word));
+            if fits { Ok(words) } else { Err(wrong(name, "words of the space")) }
+        };
         let log_evidence = take_estimates(state, "log_evidence", Some(1))?[0];
         let parts = take_estimates(state, "parts", None)?;
         let probabilities = take_estimates(state, "probabilities", None)?;
-        let words = symbols(state.take::<f64>("models", probabilities.len() * width)?);
-        let models = words.chunks_exact(width.max(1)).zip(&probabilities);
+        let named = words(state, "models", probabilities.len())?;
+        let models = named.chunks_exact(width.max(1)).zip(&probabilities);
         let models = models.map(|(word, &probability)| SampledModel { model: word.into(), probability }).collect();
         let weights = state.take_any::<f64>("weights")?;
-        let dims: Vec<usize> = state.take::<f64>("dims", weights.len())?.into_iter().map(|dim| dim as usize).collect();
+        let natural_len = problem.constraints().map_or(space.max_dim(), Constraints::natural_len);
+        let dims = state.take_counts("dims", Some(weights.len()), natural_len as f64 + 1.0)?;
         let theta = state.take::<f64>("theta", dims.iter().sum())?;
         let mut rest = &theta[..];
         let theta = dims.iter().map(|&dim| rest.split_off(..dim).unwrap_or_default().to_vec()).collect();
         let log_target = state.take("log_target", weights.len())?;
-        let words = symbols(state.take::<f64>("words", weights.len() * width)?);
+        let words = words(state, "words", weights.len())?;
         let combined = Combined { weights: state.take_any("runs")? };
-        let ends = state.take::<f64>("ends", combined.weights.len())?.into_iter().map(|end| end as usize).collect();
+        let ends = state.take_counts("ends", Some(combined.weights.len()), weights.len() as f64 + 1.0)?;
+        if !ends.is_sorted() {
+            return Err(wrong("ends", "places one after another"));
+        }
+        if parts.len() != space.feature_count() {
+            let (found, expected) = (parts.len(), space.feature_count());
+            return Err(StateError::Length { name: "parts".into(), found, expected });
+        }
         let points = Points { words, theta, log_target };
         Ok(Self { log_evidence, parts, models, points, weights, ends, combined })
     }

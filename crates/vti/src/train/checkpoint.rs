@@ -10,7 +10,7 @@ use crate::device::{Device, DeviceError};
 use crate::posterior::Saved;
 use crate::problem::Problem;
 use crate::state::{State, StateError};
-use crate::store::StoreError;
+use crate::store::{self, StoreError};
 
 /// What a checkpoint says about the run beside its arrays.
 #[derive(Serialize, Deserialize)]
@@ -34,16 +34,27 @@ impl<D: Device> Trainer<D> {
     /// A run that goes on from a checkpoint, with its settings; the result is that of a run that was never interrupted,
     /// bit for bit.
     pub fn resume(problem: Arc<dyn Problem>, device: D, path: &Path) -> Result<Self, TrainError> {
-        let (saved, mut state) = Saved::read::<D>(path, &*problem)?;
+        Self::parse(problem, device, path, &store::bytes(path)?)
+    }
+
+    /// The same of the bytes of a checkpoint, which is kept at `path`.
+    pub fn parse(problem: Arc<dyn Problem>, device: D, path: &Path, bytes: &[u8]) -> Result<Self, TrainError> {
+        let (saved, mut state) = Saved::parse::<D>(path, bytes, &*problem)?;
         let wrong = |reason: String| StoreError::Content { path: path.into(), reason };
-        let run = saved.run.ok_or_else(|| wrong("this is a finished posterior, not a checkpoint of a run".into()))?;
+        let run =
+            saved.run.clone().ok_or_else(|| wrong("this is a finished posterior, not a checkpoint of a run".into()))?;
         let run: Run = serde_json::from_value(run).map_err(|error| wrong(error.to_string()))?;
         let mut settings = run.settings;
         // A run that was moved is saved where it is now.
         if let Some(checkpoint) = &mut settings.checkpoint {
             checkpoint.path = path.into();
         }
-        let mut trainer = Self::new(problem, device, &saved.family, &settings)?;
+        if (settings.batch, settings.seed) != (saved.rows, saved.seed) {
+            return Err(wrong("the settings of the run are not those of what it learned".into()).into());
+        }
+        settings.check()?;
+        let family = saved.family(problem, device, &state)?;
+        let mut trainer = Self::with_family(family, &settings)?;
         trainer.restore(&mut state)?;
         (trainer.step, trainer.norms_asked, trainer.seconds) = (run.steps, run.steps, run.seconds);
         (trainer.dropped, trainer.first_dropped, trainer.left_out) = (run.dropped, run.first_dropped, run.left_out);

@@ -15,7 +15,7 @@ mod warm_up;
 
 pub use error::TrainError;
 pub use lesson::{Lesson, LessonSettings, learn};
-pub use preparation::{load_preparation, save_preparation};
+pub use preparation::{load_preparation, parse_preparation, save_preparation};
 pub use report::{Dropped, NotFinite, Observer, Silent, StepReport, Stop};
 pub use settings::{
     CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TemperSettings, TrainSettings,

@@ -17,8 +17,16 @@ pub fn save_preparation(path: &Path, problem: &dyn Problem) -> Result<(), StoreE
 /// Reads what was found out about a problem's blocks, which then need not be found out again. Findings of a problem with other models
 /// or parameters are refused; that data and priors are the same is left to the caller.
 pub fn load_preparation(path: &Path, problem: &dyn Problem) -> Result<(), StoreError> {
+    if problem.blocks().is_none() {
+        return Ok(());
+    }
+    parse_preparation(path, &store::bytes(path)?, problem)
+}
+
+/// The same of the bytes of a file, `path` as errors name it.
+pub fn parse_preparation(path: &Path, bytes: &[u8], problem: &dyn Problem) -> Result<(), StoreError> {
     let Some(blocks) = problem.blocks() else { return Ok(()) };
-    let (shape, mut state): (Shape, _) = store::read(path)?;
+    let (shape, mut state): (Shape, _) = store::parse(path, bytes)?;
     let content = |reason: String| StoreError::Content { path: path.into(), reason };
     if shape != Shape::of(problem) {
         return Err(content("the preparation of another problem".into()));

@@ -92,9 +92,20 @@ pub(super) fn restore(
     settings: &ModularSettings,
     state: &mut State,
 ) -> Result<(KeyScores, KeyTable), StateError> {
-    let estimates = take_keys(state)?.into_iter().map(|key| (key, 0.0)).collect();
+    let wrong = |name: &str, expected| StateError::Values { name: name.into(), expected };
+    let keys = take_keys(state)?;
+    if keys.is_empty() || !keys.iter().all(|&key| models.has_key(block, key)) {
+        return Err(wrong("sets", "keys of the block"));
+    }
+    let estimates = keys.into_iter().map(|key| (key, 0.0)).collect();
     let (mut scores, mut table) = from_estimates(block, models, settings, estimates);
+    if !scores.keys.is_sorted_by(|a, b| a < b) {
+        return Err(wrong("sets", "each key once"));
+    }
     scores.scores = state.take("logits", scores.keys.len())?;
+    if !scores.scores.iter().all(|score| *score < f64::INFINITY) {
+        return Err(wrong("logits", "logarithms of weights"));
+    }
     table.learner.restore(state)?;
     Ok((scores, table))
 }

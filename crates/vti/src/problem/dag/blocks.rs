@@ -189,6 +189,12 @@ impl BlockModels for Dag {
         Some(sets)
     }
 
+    fn has_key(&self, node: usize, parents: u64) -> bool {
+        let rules = self.rules();
+        let outside = parents & !(rules.required(node) | rules.optional(node));
+        outside | (rules.required(node) & !parents) == 0 && rules.allows(node, parents)
+    }
+
     fn smallest_key(&self, node: usize) -> u64 {
         self.rules().required(node)
     }

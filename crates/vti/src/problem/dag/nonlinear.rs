@@ -63,15 +63,24 @@ impl<T: Real> Nonlinear<T> {
 
     /// Takes fits that were found before.
     pub(super) fn restore_findings(&self, state: &mut State) -> Result<(), StateError> {
-        let keys = state.take_any::<f64>("fits")?;
+        let keys = state.take_counts("fits", None, (1u64 << 32) as f64)?;
         let bounds = state.take::<f64>("lower_bounds", keys.len() / 4)?;
-        let count = keys.chunks_exact(4).map(|key| key[3] as usize).sum();
+        let (nodes, layout) = (self.likelihood.nodes(), self.likelihood.layout);
+        let fits_node = |key: &[usize]| {
+            let parents = (key[1] as u64) << 32 | key[2] as u64;
+            let others = parents & (1u64 << key[0].min(63)) == 0 && parents.checked_shr(nodes as u32).unwrap_or(0) == 0;
+            key[0] < nodes && others && key[3] == layout.dim(parents.count_ones() as usize)
+        };
+        if !keys.chunks_exact(4).all(fits_node) {
+            return Err(StateError::Values { name: "fits".into(), expected: "nodes with their parents" });
+        }
+        let count = keys.chunks_exact(4).map(|key| key[3]).sum();
         let (locations, precisions) = (state.take::<f64>("locations", count)?, state.take::<f64>("precisions", count)?);
         let (mut fits, mut start) = (self.fits(), 0);
         for (key, lower_bound) in keys.chunks_exact(4).zip(bounds) {
-            let place = start..start + key[3] as usize;
+            let place = start..start + key[3];
             start = place.end;
-            let (node, parents) = (key[0] as usize, (key[1] as u64) << 32 | key[2] as u64);
+            let (node, parents) = (key[0], (key[1] as u64) << 32 | key[2] as u64);
             let (location, precision) = (locations[place.clone()].to_vec(), precisions[place].to_vec());
             fits.insert((node, parents), Some(Arc::new(MeanFieldFit { location, precision, lower_bound })));
         }
