@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter, Result, Write};
 
 use serde::Serialize;
+use vti_report::files::{Cells, CsvTable};
 
 /// Writes a value as settings have it.
 pub(crate) fn as_in_settings(value: &impl Serialize, formatter: &mut Formatter<'_>) -> Result {
@@ -21,6 +22,16 @@ macro_rules! named {
     };
 }
 pub(crate) use named;
+
+/// A table for machines, under these names.
+pub(crate) fn table<S: AsRef<str>>(
+    names: impl IntoIterator<Item = S>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> anyhow::Result<String> {
+    let mut table = CsvTable::new(Cells::Guarded, names)?;
+    rows.into_iter().try_for_each(|row| table.row(row))?;
+    Ok(String::from_utf8(table.bytes()?)?)
+}
 
 /// A number in a table for machines; nothing where there is none.
 pub(crate) fn cell(value: Option<f64>) -> String {

@@ -60,10 +60,10 @@ pub(super) fn run(args: &Figure2Args, talk: &dyn Fn(&str)) -> Result<()> {
 /// Tables, plots and the page in words.
 fn write(results: &Results<Finished>, settings: &Settings) -> Result<()> {
     let fits = &results.finished;
-    results.write("models.csv", &rows::models_table(fits))?;
-    results.write("fits.csv", &rows::fits_table(fits))?;
+    results.write("models.csv", &rows::models_table(fits)?)?;
+    results.write("fits.csv", &rows::fits_table(fits)?)?;
     let means = summary::all(fits, &LEVELS, &PRIORS);
-    results.write("summary.csv", &summary::table(&means))?;
+    results.write("summary.csv", &summary::table(&means)?)?;
     results.write("summary.md", &summary::page(&means, fits, settings))?;
     for level in LEVELS {
         for prior in PRIORS {

@@ -1,7 +1,6 @@
 //! What a fit found, beside the reference.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,7 @@ use vti::stats::share_error;
 use super::settings::{COVARIATES, Settings};
 use crate::results::moments;
 use crate::study::{self, Prior, Study, checked, data_seed, khat, label, point, spread, states_by_model};
-use crate::text::{cell, named, probability};
+use crate::text::{self, cell, named, probability};
 
 /// The three families, least expressive first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +39,17 @@ pub(super) struct Case {
     pub(super) prior: Prior,
     pub(super) data_set: usize,
     pub(super) family: Family,
+}
+
+/// The names of a case's cells.
+const CASE: [&str; 4] = ["misspecification", "prior", "family", "data_set"];
+
+impl Case {
+    /// In tables for machines.
+    fn cells(&self) -> [String; 4] {
+        let Self { misspecification, prior, family, data_set } = self;
+        [misspecification.to_string(), prior.to_string(), family.to_string(), data_set.to_string()]
+    }
 }
 
 impl study::Case for Case {
@@ -211,52 +221,51 @@ fn cross_entropies(
 }
 
 /// Every model of every fit.
-pub(super) fn models_table(fits: &[Finished]) -> String {
-    let mut text = String::from(
-        "misspecification,prior,family,data_set,model,size,q,pi,pi_se,cross_entropy,cross_entropy_se,draws,null,generating\n",
-    );
-    for fit in fits {
-        let Case { misspecification, prior, family, data_set } = fit.case;
-        for row in &fit.models {
-            let _ = writeln!(
-                text,
-                "{misspecification},{prior},{family},{data_set},{},{},{},{},{},{},{},{},{},{}",
-                row.model,
-                row.size,
-                probability(row.q),
-                probability(row.pi),
-                probability(row.pi_se),
-                cell(row.cross_entropy.map(|(value, _)| value)),
-                cell(row.cross_entropy.map(|(_, se)| se)),
-                row.states,
-                row.null,
-                row.generating,
-            );
-        }
-    }
-    text
+pub(super) fn models_table(fits: &[Finished]) -> Result<String> {
+    let own = ["model", "size", "q", "pi", "pi_se", "cross_entropy", "cross_entropy_se", "draws", "null", "generating"];
+    let rows = fits.iter().flat_map(|fit| fit.models.iter().map(move |row| (fit, row)));
+    let cells = |(fit, row): (&Finished, &ModelRow)| {
+        let cells = [
+            row.model.clone(),
+            row.size.to_string(),
+            probability(row.q),
+            probability(row.pi),
+            probability(row.pi_se),
+            cell(row.cross_entropy.map(|(value, _)| value)),
+            cell(row.cross_entropy.map(|(_, se)| se)),
+            row.states.to_string(),
+            row.null.to_string(),
+            row.generating.to_string(),
+        ];
+        fit.case.cells().into_iter().chain(cells).collect()
+    };
+    text::table(CASE.into_iter().chain(own), rows.map(cells))
 }
 
 /// Every fit.
-pub(super) fn fits_table(fits: &[Finished]) -> String {
-    let mut text = String::from(
-        "misspecification,prior,family,data_set,total_variation,corrected_total_variation,cross_entropy,elbo,khat,seconds,\
-         reference_rhat,reference_effective\n",
-    );
-    for fit in fits {
-        let Case { misspecification, prior, family, data_set } = fit.case;
-        let _ = writeln!(
-            text,
-            "{misspecification},{prior},{family},{data_set},{},{},{},{},{},{:.2},{},{:.0}",
+pub(super) fn fits_table(fits: &[Finished]) -> Result<String> {
+    let own = [
+        "total_variation",
+        "corrected_total_variation",
+        "cross_entropy",
+        "elbo",
+        "khat",
+        "seconds",
+        "reference_rhat",
+        "reference_effective",
+    ];
+    let cells = |fit: &Finished| {
+        let cells = [
             cell(Some(fit.total_variation())),
             cell(fit.corrected_total_variation),
             cell(fit.cross_entropy()),
             cell(fit.elbo),
             cell(fit.khat),
-            fit.seconds,
+            format!("{:.2}", fit.seconds),
             cell(fit.rhat),
-            fit.effective,
-        );
-    }
-    text
+            format!("{:.0}", fit.effective),
+        ];
+        fit.case.cells().into_iter().chain(cells).collect()
+    };
+    text::table(CASE.into_iter().chain(own), fits.iter().map(cells))
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use anyhow::Result;
 use vti::problem::selection::simulate::Misspecification;
 
 use super::rows::{Case, Family, Finished};
 use super::settings::Settings;
 use crate::results::mean;
 use crate::study::{Prior, doubtful};
-use crate::text::{Findings, cell, listed, shown};
+use crate::text::{self, Findings, cell, listed, shown};
 
 /// A column of the tables: its name for machines, its title for people, and the number of a fit.
 type Column = (&'static str, &'static str, fn(&Finished) -> Option<f64>);
@@ -58,12 +59,13 @@ pub(super) fn all(fits: &[Finished], levels: &[Misspecification], priors: &[Prio
 }
 
 /// The means as a table.
-pub(super) fn table(all: &[[Means; 3]]) -> String {
-    let mut text = format!("misspecification,prior,family,data_sets,{}\n", COLUMNS.map(|(name, ..)| name).join(","));
-    for Means { level, prior, family, data_sets, numbers } in all.iter().flatten() {
-        let _ = writeln!(text, "{level},{prior},{family},{data_sets},{}", numbers.map(cell).join(","));
-    }
-    text
+pub(super) fn table(all: &[[Means; 3]]) -> Result<String> {
+    let names = ["misspecification", "prior", "family", "data_sets"].into_iter().chain(COLUMNS.map(|(name, ..)| name));
+    let row = |Means { level, prior, family, data_sets, numbers }: &Means| {
+        let first = [level.to_string(), prior.to_string(), family.to_string(), data_sets.to_string()];
+        first.into_iter().chain(numbers.map(cell)).collect()
+    };
+    text::table(names, all.iter().flatten().map(row))
 }
 
 /// Everything in words.

@@ -138,10 +138,10 @@ fn chosen(answers: &[Answer], made: &Simulated) -> Result<Vec<Scored>> {
 /// Tables, the plot and the page in words.
 fn write(results: &Results<Finished<Case>>, settings: &Settings) -> Result<()> {
     let fits = &results.finished;
-    let case = |case: &Case, _| format!("{},{}", case.rows, case.data_set);
-    results.write("fits.csv", &table("rows,data_set", fits, case))?;
+    let case = |case: &Case, _| vec![case.rows.to_string(), case.data_set.to_string()];
+    results.write("fits.csv", &table(&["rows", "data_set"], fits, case)?)?;
     let means = rows::means(fits, settings);
-    results.write("summary.csv", &rows::means_table(&means))?;
+    results.write("summary.csv", &rows::means_table(&means)?)?;
     results.write("summary.md", &summary::page(&means, fits, settings))?;
     results.write("figure3.svg", &plot::figure(&means, settings).svg())
 }

@@ -1,14 +1,13 @@
 //! Which runs there are, and means over their data sets.
 
-use std::fmt::Write;
-
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::graph::metrics::{Convention, conventions};
 
 use super::settings::Settings;
 use crate::graphs::{self, Finished, Method, Scored};
 use crate::results::moments;
-use crate::text::cell;
+use crate::text::{self, cell};
 
 /// What is run on a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,26 +115,18 @@ pub(super) fn means<'a>(fits: &'a [Finished<Case>], settings: &Settings) -> Vec<
 }
 
 /// The means as a table, with all conventions.
-pub(super) fn means_table(means: &[Means<'_>]) -> String {
-    let names = conventions().iter().map(|convention| format!("{0},{0}_se", convention.name));
-    let names = names.collect::<Vec<_>>().join(",");
-    let mut text = format!("rows,method,data_sets,seconds,expected_edges,{names}\n");
-    for means in means {
+pub(super) fn means_table(means: &[Means<'_>]) -> Result<String> {
+    let first = ["rows", "method", "data_sets", "seconds", "expected_edges"].map(String::from);
+    let names = conventions().iter().flat_map(|convention| [convention.name.into(), format!("{}_se", convention.name)]);
+    let row = |means: &Means<'_>| {
         let value = |mean: Option<Mean>| cell(mean.map(|mean| mean.value));
         let pair = |convention: &Convention| {
             let mean = means.of(convention);
-            format!("{},{}", value(mean), cell(mean.and_then(|mean| mean.se)))
+            [value(mean), cell(mean.and_then(|mean| mean.se))]
         };
-        let scores = conventions().iter().map(pair).collect::<Vec<_>>().join(",");
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{scores}",
-            means.rows,
-            means.method,
-            means.data_sets(),
-            value(means.seconds()),
-            value(means.edges()),
-        );
-    }
-    text
+        let sizes = [means.rows.to_string(), means.method.to_string(), means.data_sets().to_string()];
+        let cells = sizes.into_iter().chain([value(means.seconds()), value(means.edges())]);
+        cells.chain(conventions().iter().flat_map(pair)).collect()
+    };
+    text::table(first.into_iter().chain(names), means.iter().map(row))
 }

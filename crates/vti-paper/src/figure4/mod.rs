@@ -50,8 +50,8 @@ pub(super) fn run(args: &Figure4Args, talk: &dyn Fn(&str)) -> Result<()> {
         Ok((finished, format!("{}: {seconds:.1} s, cross entropy {found:.2}", case.distribution)))
     })?;
     let fits = &results.finished;
-    results.write("fits.csv", &rows::table(fits, &left_out))?;
-    results.write("summary.csv", &summary::table(&LEVELS, fits, &settings))?;
+    results.write("fits.csv", &rows::table(fits, &left_out)?)?;
+    results.write("summary.csv", &summary::table(&LEVELS, fits, &settings)?)?;
     results.write("summary.md", &summary::page(&LEVELS, fits, &left_out, &joint, &settings))?;
     results.write("cardinality.svg", &plot::figure(&LEVELS, fits, &settings).svg())?;
     session.say(&format!("tables and plots are in {}", results.folder().display()));

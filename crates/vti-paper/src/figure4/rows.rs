@@ -1,7 +1,5 @@
 //! What a fit found, beside the reference.
 
-use std::fmt::Write;
-
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::device::Cpu;
@@ -12,7 +10,7 @@ use vti::rjmcmc::Chains;
 use super::settings::Settings;
 use crate::results::moments;
 use crate::study::{self, Prior, Study, checked, data_seed, khat, point};
-use crate::text::{cell, named};
+use crate::text::{self, cell, named};
 
 /// The three distributions over models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,21 +109,35 @@ fn cross_entropy(posterior: &Posterior<Cpu<f32>>, chains: &Chains, states: usize
 }
 
 /// Every fit, and those that were left out with the reason.
-pub(super) fn table(fits: &[Finished], left_out: &[(Case, String)]) -> String {
-    let mut text = String::from(
-        "misspecification,log2_models,distribution,data_set,cross_entropy,cross_entropy_se,elbo,khat,seconds,\
-         reference_rhat,reference_effective,left_out\n",
-    );
-    let mut line = |case: Case, cells: String| {
+pub(super) fn table(fits: &[Finished], left_out: &[(Case, String)]) -> Result<String> {
+    let names = [
+        "misspecification",
+        "log2_models",
+        "distribution",
+        "data_set",
+        "cross_entropy",
+        "cross_entropy_se",
+        "elbo",
+        "khat",
+        "seconds",
+        "reference_rhat",
+        "reference_effective",
+        "left_out",
+    ];
+    let line = |case: Case, cells: [String; 8]| -> Vec<String> {
         let Case { misspecification, exponent, data_set, distribution } = case;
-        let _ = writeln!(text, "{misspecification},{exponent},{distribution},{data_set},{cells}");
+        let case = [misspecification.to_string(), exponent.to_string(), distribution.to_string(), data_set.to_string()];
+        case.into_iter().chain(cells).collect()
     };
-    for fit in fits {
-        let numbers = [fit.cross_entropy, fit.cross_entropy_se, fit.elbo, fit.khat].map(cell).join(",");
-        line(fit.case, format!("{numbers},{:.2},{},{:.0},", fit.seconds, cell(fit.rhat), fit.effective));
-    }
-    for (case, reason) in left_out {
-        line(*case, format!(",,,,,,,{reason}"));
-    }
-    text
+    let finished = fits.iter().map(|fit| {
+        let [a, b, c, d] = [fit.cross_entropy, fit.cross_entropy_se, fit.elbo, fit.khat].map(cell);
+        let [seconds, effective] = [format!("{:.2}", fit.seconds), format!("{:.0}", fit.effective)];
+        line(fit.case, [a, b, c, d, seconds, cell(fit.rhat), effective, String::new()])
+    });
+    let others = left_out.iter().map(|(case, reason)| {
+        let mut cells = [const { String::new() }; 8];
+        cells[7].clone_from(reason);
+        line(*case, cells)
+    });
+    text::table(names, finished.chain(others))
 }

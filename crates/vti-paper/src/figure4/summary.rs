@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use anyhow::Result;
 use vti::problem::selection::simulate::Misspecification;
 
 use super::plot::{cross_entropies, own, superscript, title};
@@ -9,29 +10,36 @@ use super::rows::{Case, Distribution, Finished};
 use super::settings::Settings;
 use crate::results::{mean, moments};
 use crate::study::doubtful;
-use crate::text::{Findings, cell, listed};
+use crate::text::{self, Findings, cell, listed};
 
 /// Cross entropies that differ by less are comparable, in nats.
 const COMPARABLE: f64 = 0.5;
 
 /// The means as a table.
-pub(super) fn table(levels: &[Misspecification], fits: &[Finished], settings: &Settings) -> String {
-    let mut text = String::from(
-        "misspecification,log2_models,distribution,data_sets,cross_entropy,cross_entropy_sd,khat,seconds\n",
-    );
-    for (level, exponent, distribution) in groups(levels, settings) {
+pub(super) fn table(levels: &[Misspecification], fits: &[Finished], settings: &Settings) -> Result<String> {
+    let names = [
+        "misspecification",
+        "log2_models",
+        "distribution",
+        "data_sets",
+        "cross_entropy",
+        "cross_entropy_sd",
+        "khat",
+        "seconds",
+    ];
+    let row = |(level, exponent, distribution): (Misspecification, usize, Distribution)| {
         let values = cross_entropies(fits, level, exponent, distribution);
         if values.is_empty() {
-            continue;
+            return None;
         }
         let (value, sd) = moments(&values);
         let sd = (values.len() > 1).then_some(sd);
         let own = || own(fits, level, exponent, distribution);
         let numbers = [Some(value), sd, mean(own().map(|fit| fit.khat)), mean(own().map(|fit| Some(fit.seconds)))];
-        let cells = numbers.map(cell).join(",");
-        let _ = writeln!(text, "{level},{exponent},{distribution},{},{cells}", values.len());
-    }
-    text
+        let case = [level.to_string(), exponent.to_string(), distribution.to_string(), values.len().to_string()];
+        Some(case.into_iter().chain(numbers.map(cell)).collect())
+    };
+    text::table(names, groups(levels, settings).filter_map(row))
 }
 
 fn groups<'a>(

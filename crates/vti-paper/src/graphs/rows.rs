@@ -1,13 +1,13 @@
 //! Answers, how far they are from a truth, and the table of all of them.
 
-use std::fmt::{self, Display, Formatter, Write};
+use std::fmt::{self, Display, Formatter};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::graph::Graph;
 use vti::graph::metrics::{Better, Convention, Scores, conventions, trivial_answers};
 
-use crate::text::{as_in_settings, cell};
+use crate::text::{self, as_in_settings, cell};
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -161,28 +161,27 @@ pub(crate) fn run_by<C>(fits: &[Finished<C>]) -> String {
 }
 
 /// Every answer of every run, with all conventions. `case` gives the first cells, under `columns`, of a case and a truth.
-pub(crate) fn table<C>(columns: &str, fits: &[Finished<C>], case: impl Fn(&C, usize) -> String) -> String {
-    let names: Vec<&str> = conventions().iter().map(|convention| convention.name).collect();
-    let mut text =
-        format!("{columns},method,lambda,expected_edges,khat,seconds,processor_seconds,by,{}\n", names.join(","));
-    for fit in fits {
-        for (answer, truth) in fit.answers.iter().flat_map(|answer| (0..answer.scores.len()).map(move |t| (answer, t)))
-        {
-            let scores = conventions().iter().map(|convention| cell((convention.value)(&answer.scores[truth])));
-            let _ = writeln!(
-                text,
-                "{},{},{},{},{},{:.2},{},{},{}",
-                case(&fit.case, truth),
-                answer.method,
-                cell(answer.setting),
-                cell(answer.edges),
-                cell(fit.khat),
-                fit.seconds,
-                cell(fit.processor_seconds),
-                fit.by.replace(',', " with"),
-                scores.collect::<Vec<_>>().join(",")
-            );
-        }
-    }
-    text
+pub(crate) fn table<C>(
+    columns: &[&str],
+    fits: &[Finished<C>],
+    case: impl Fn(&C, usize) -> Vec<String>,
+) -> Result<String> {
+    let own = ["method", "lambda", "expected_edges", "khat", "seconds", "processor_seconds", "by"];
+    let names = columns.iter().copied().chain(own).chain(conventions().iter().map(|convention| convention.name));
+    let answers = fits.iter().flat_map(|fit| fit.answers.iter().map(move |answer| (fit, answer)));
+    let scored = answers.flat_map(|(fit, answer)| (0..answer.scores.len()).map(move |truth| (fit, answer, truth)));
+    let row = |(fit, answer, truth): (&Finished<C>, &Scored, usize)| {
+        let cells = [
+            answer.method.to_string(),
+            cell(answer.setting),
+            cell(answer.edges),
+            cell(fit.khat),
+            format!("{:.2}", fit.seconds),
+            cell(fit.processor_seconds),
+            fit.by.clone(),
+        ];
+        let scores = conventions().iter().map(|convention| cell((convention.value)(&answer.scores[truth])));
+        case(&fit.case, truth).into_iter().chain(cells).chain(scores).collect()
+    };
+    text::table(names, scored.map(row))
 }

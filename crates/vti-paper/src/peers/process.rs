@@ -1,7 +1,6 @@
 //! A Python process that answers one job after the other.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -12,6 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use vti::problem::dag::NodeData;
+use vti_report::files::{Cells, CsvTable};
 
 /// Of an answer that makes no sense.
 const UNREADABLE: &str = "the peers' answer cannot be read";
@@ -130,16 +130,16 @@ struct TableFile(PathBuf);
 
 impl TableFile {
     fn write(table: &NodeData, rows: usize) -> Result<Self> {
-        let mut text = table.names.join(",");
+        // Names as they are: those of the answer must be the same.
+        let mut text = CsvTable::new(Cells::Raw, &table.names)?;
         for row in 0..rows.min(table.columns.first().map_or(0, Vec::len)) {
-            for (place, column) in table.columns.iter().enumerate() {
-                let _ = write!(text, "{}{}", if place == 0 { '\n' } else { ',' }, column[row]);
-            }
+            text.row(table.columns.iter().map(|column| column[row].to_string()))?;
         }
         let number = TABLES.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("vti-peers-{}-{number}.csv", std::process::id()));
         let file = Self(path);
-        std::fs::write(&file.0, text).with_context(|| format!("{}: could not be written", file.0.display()))?;
+        std::fs::write(&file.0, text.bytes()?)
+            .with_context(|| format!("{}: could not be written", file.0.display()))?;
         Ok(file)
     }
 }

@@ -66,8 +66,8 @@ pub(super) fn run(args: &Table1Args, talk: &dyn Fn(&str)) -> Result<()> {
     }
     let (session, results) = journal.close();
     let fits = &results.finished;
-    let cells = |case: &Case, truth: usize| format!("{},{}", TRUTHS[truth].0, case.cells());
-    results.write("fits.csv", &table("truth,noise,edge_penalty", fits, cells))?;
+    let cells = |case: &Case, truth: usize| [vec![TRUTHS[truth].0.to_string()], case.cells().to_vec()].concat();
+    results.write("fits.csv", &table(&["truth", "noise", "edge_penalty"], fits, cells)?)?;
     results.write("summary.md", &summary::page(fits, &settings, &sachs))?;
     session.say(&format!("tables are in {}", results.folder().display()));
     Ok(())

@@ -35,11 +35,11 @@ impl graphs::Case for Case {
 
 impl Case {
     /// Noise and penalty in tables for machines.
-    pub(super) fn cells(&self) -> String {
+    pub(super) fn cells(&self) -> [String; 2] {
         match self {
-            Self::Vti { noise: Noise::Unknown {}, penalty } => format!("unknown,{penalty}"),
-            Self::Vti { noise: Noise::Known { sigma }, penalty } => format!("{sigma},{penalty}"),
-            _ => ",".into(),
+            Self::Vti { noise: Noise::Unknown {}, penalty } => ["unknown".into(), penalty.to_string()],
+            Self::Vti { noise: Noise::Known { sigma }, penalty } => [sigma.to_string(), penalty.to_string()],
+            _ => [String::new(), String::new()],
         }
     }
 }

@@ -4,6 +4,7 @@
 mod csv_table;
 mod draws;
 mod graph;
+mod guard;
 mod models;
 mod parquet;
 
@@ -16,8 +17,9 @@ use vti::store::StoreError;
 pub use self::csv_table::{Cells, CsvTable};
 pub use self::draws::{column_name, draws_csv};
 pub use self::graph::{dot, edges_csv, graphml};
+pub use self::guard::{open, reading};
 pub use self::models::models_csv;
-pub use self::parquet::{draws_parquet, read_draws};
+pub use self::parquet::{draws_parquet, parse_draws, read_draws};
 use crate::{Beside, page};
 
 /// Draws in the units of the data.

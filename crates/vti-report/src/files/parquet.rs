@@ -9,14 +9,14 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::FileReader;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 use serde::{Deserialize, Serialize};
 use vti::answer::{SampledModel, Samples, VERSION};
 
-use super::{ACTIVE, FIRST, FileError, column_name};
+use super::{ACTIVE, FIRST, FileError, column_name, open, reading};
 
 /// The metadata key under which a file says how it was made.
 const KEY: &str = "vti";
@@ -133,9 +133,17 @@ fn write_active(group: &mut Group<'_, '_>, samples: &Samples) -> Result<(), Parq
 
 /// Reads draws that [`draws_parquet`] wrote, and what the columns of the data mean.
 pub fn read_draws(path: &Path) -> Result<(Samples, Option<serde_json::Value>), FileError> {
-    let bytes = std::fs::read(path).map_err(|error| FileError::Read { path: path.into(), error })?;
+    parse_draws(path, std::fs::read(path).map_err(|error| FileError::Read { path: path.into(), error })?)
+}
+
+/// The same of the bytes of a file, `path` as errors name it.
+pub fn parse_draws(path: &Path, bytes: Vec<u8>) -> Result<(Samples, Option<serde_json::Value>), FileError> {
+    reading(|| parse(path, bytes), |error| FileError::Draws { path: path.into(), error })
+}
+
+fn parse(path: &Path, bytes: Vec<u8>) -> Result<(Samples, Option<serde_json::Value>), FileError> {
     let unreadable = |error| FileError::Draws { path: path.into(), error };
-    let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(unreadable)?;
+    let reader = open(Bytes::from(bytes)).map_err(unreadable)?;
     let metadata = reader.metadata().file_metadata().key_value_metadata();
     let own = metadata.into_iter().flatten().find(|entry| entry.key == KEY).and_then(|entry| entry.value.as_deref());
     let own = own.ok_or_else(|| FileError::Foreign { path: path.into() })?;
@@ -147,6 +155,9 @@ pub fn read_draws(path: &Path) -> Result<(Samples, Option<serde_json::Value>), F
         let row = row.map_err(unreadable)?;
         let fields: Vec<&Field> = row.get_column_iter().map(|(_, field)| field).collect();
         let [Field::Str(label), Field::Str(word), rest @ ..] = &fields[..] else { return Err(other()) };
+        if rest.len() < FIRST.len() - 2 + origin.parameters.len() {
+            return Err(other());
+        }
         let mut values = rest.iter().map(|field| match field {
             Field::Double(value) => *value,
             _ => f64::NAN,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use vti::answer::{Answer, Found, LogEvidence, MAX_MODELS, Method, SearchFacts};
+use vti::answer::{Answer, Found, LeftOut, LogEvidence, MAX_MODELS, Method, SearchFacts};
 use vti::check::VerdictKind;
 
 use super::fit;
@@ -54,8 +54,24 @@ pub(super) fn header(answer: &Answer, title: &str) -> String {
     if let Some(prior) = &answer.data.prior {
         let _ = writeln!(heading, "<p class=\"subtitle\">Prior: {}.</p>", escape(prior));
     }
+    heading += &left_out(&answer.data.left_out);
     let fit = answer.fit.as_ref().map_or_else(String::new, fit::banner);
     heading + &verdict(answer) + &fit + &facts(answer) + &warnings(&answer.run.warnings)
+}
+
+/// Columns that did not take part: behind a line, as there may be many.
+fn left_out(columns: &[LeftOut]) -> String {
+    if columns.is_empty() {
+        return String::new();
+    }
+    let item = |LeftOut { column, reason }: &LeftOut| {
+        let name = if column.is_empty() { "the first column" } else { column };
+        format!("<li>{}: {}</li>", escape(name), escape(reason))
+    };
+    let items: String = columns.iter().map(item).collect();
+    let count = columns.len();
+    let many = if count == 1 { "1 column was".to_string() } else { format!("{count} columns were") };
+    format!("<details class=\"subtitle\"><summary>{many} left out</summary><ul>{items}</ul></details>\n")
 }
 
 /// Colour, sign and words say the same.
