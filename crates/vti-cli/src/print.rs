@@ -37,7 +37,7 @@ pub(crate) fn talk(line: &str) {
 /// Replaces what stands in the current line of the terminal, cut to its width: a line that wraps cannot be replaced.
 pub(crate) fn redraw(line: &str) {
     let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-    let line: String = line.chars().take(columns.saturating_sub(1)).collect();
+    let line: String = plain(line).chars().take(columns.saturating_sub(1)).collect();
     let mut err = std::io::stderr().lock();
     let _ = write!(err, "\r\x1b[2K{line}").and_then(|()| err.flush());
 }

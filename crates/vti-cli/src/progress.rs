@@ -376,16 +376,25 @@ pub(crate) fn lines(path: &Path) -> Result<Vec<Line>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.with_context(|| path.display().to_string())?,
     };
-    let texts = BufReader::new(file).lines().map_while(Result::ok);
-    Ok(texts.filter_map(|text| serde_json::from_str(&text).ok()).collect())
+    Ok(parse_lines(BufReader::new(file)))
+}
+
+/// What lines say that can be read.
+pub(crate) fn parse_lines(from: impl BufRead) -> Vec<Line> {
+    from.lines().map_while(Result::ok).filter_map(|text| serde_json::from_str(&text).ok()).collect()
 }
 
 /// The trace that a page shows: that of the run whose posterior was kept.
 pub(crate) fn trace(path: &Path, replicate: Option<usize>) -> Result<Vec<Trace>> {
-    let own = lines(path)?.into_iter().filter(|line| line.replicate == replicate);
+    Ok(trace_of(lines(path)?, replicate))
+}
+
+/// The trace of one run of several.
+pub(crate) fn trace_of(lines: Vec<Line>, replicate: Option<usize>) -> Vec<Trace> {
+    let own = lines.into_iter().filter(|line| line.replicate == replicate);
     let point =
         |line: Line| Some(Trace { step: line.step, seconds: line.seconds, elbo: line.elbo?, entropy: line.entropy });
-    Ok(own.filter_map(point).collect())
+    own.filter_map(point).collect()
 }
 
 /// Takes out lines of steps that will be done again.

@@ -1,6 +1,5 @@
 //! `vti simulate`: tables made to order, so that the answer is known.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use vti::problem::selection::RegressionData;
 use vti::problem::selection::simulate::{
     CorrelatedSettings, Misspecification, RobustSettings, Simulated, correlated, robust,
 };
+use vti_report::files::{Cells, CsvTable};
 
 /// Options of `vti simulate`.
 #[derive(Args)]
@@ -203,8 +203,9 @@ impl LinearDagArgs {
         match truth_out {
             None => Ok(()),
             Some(path) => {
-                let lines: String = edges.iter().map(|(from, to)| format!("{from},{to}\n")).collect();
-                save(&format!("from,to\n{lines}"), path)
+                let mut table = CsvTable::new(Cells::Guarded, ["from", "to"])?;
+                edges.iter().try_for_each(|(from, to)| table.row([from, to]))?;
+                save(&table.bytes()?, path)
             }
         }
     }
@@ -212,19 +213,15 @@ impl LinearDagArgs {
 
 /// Numbers are written so that they read back as the same numbers.
 fn write<'a>(names: impl Iterator<Item = &'a str>, columns: &[&[f64]], out: &Path) -> Result<()> {
-    let mut text = names.collect::<Vec<_>>().join(",");
-    text.push('\n');
+    let mut table = CsvTable::new(Cells::Guarded, names)?;
     for row in 0..columns.first().map_or(0, |column| column.len()) {
-        for (place, column) in columns.iter().enumerate() {
-            let _ = write!(text, "{}{}", if place == 0 { "" } else { "," }, column[row]);
-        }
-        text.push('\n');
+        table.row(columns.iter().map(|column| column[row].to_string()))?;
     }
-    save(&text, out)
+    save(&table.bytes()?, out)
 }
 
-fn save(text: &str, out: &Path) -> Result<()> {
-    fs::write(out, text).map_err(|error| {
+fn save(bytes: &[u8], out: &Path) -> Result<()> {
+    fs::write(out, bytes).map_err(|error| {
         anyhow!(
             "{}: could not be written: {error}\nhint: its folder must exist, and you must be allowed to write there",
             out.display()

@@ -7,6 +7,7 @@ use clap::Args;
 use vti::answer::Subject;
 use vti::device::Device;
 use vti::posterior::{Point, Posterior};
+use vti::problem::Problem;
 use vti::space::{Model, ModelSpace};
 use vti_report::files::{Cells, CsvTable, column_name};
 
@@ -53,26 +54,36 @@ impl Job for Densities<'_> {
             Known::InClosedForm(closed_form::posterior(&session, dir, device.workers())?)
         };
         let source = Source::read(&args.points)?;
-        let (raw, words) = (source.parse(&Words::default())?, source.texts("word")?);
         let subject = session.question.subject(&session.config);
-        raw.check_names()?;
-        let points = points(&raw, words.as_deref(), &subject, &known, session.problem().space())?;
-        let possible: Vec<Point> =
-            points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
-        let mut found = known.log_q(&possible)?.into_iter();
-        let problem = session.problem();
-        let mut table = CsvTable::new(Cells::raw_if(args.raw_csv), ["model", "word", "log_q", "log_target"])?;
-        for Place { point: Point { model, theta }, log_jacobian, possible } in &points {
-            let (mut log_q, mut log_target) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-            if *possible {
-                let log_density = problem.log_density(model, theta, &mut vec![0.0; theta.len()])?;
-                log_q = found.next().unwrap_or(f64::NAN) + log_jacobian;
-                log_target = problem.log_prior(model) + log_density + log_jacobian;
-            }
-            table.row([problem.space().label(model), model.to_string(), log_q.to_string(), log_target.to_string()])?;
-        }
-        deliver(args.out.as_deref(), &table.bytes()?)
+        let table = densities(&source, &subject, &known, &*session.problem(), Cells::raw_if(args.raw_csv))?;
+        deliver(args.out.as_deref(), &table)
     }
+}
+
+/// The table of log densities at the points that a table lists.
+pub(crate) fn densities<D: Device>(
+    source: &Source,
+    subject: &Subject<'_>,
+    known: &Known<'_, D>,
+    problem: &dyn Problem,
+    cells: Cells,
+) -> Result<Vec<u8>> {
+    let (raw, words) = (source.parse(&Words::default())?, source.texts("word")?);
+    raw.check_names()?;
+    let points = points(&raw, words.as_deref(), subject, known, problem.space())?;
+    let possible: Vec<Point> = points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
+    let mut found = known.log_q(&possible)?.into_iter();
+    let mut table = CsvTable::new(cells, ["model", "word", "log_q", "log_target"])?;
+    for Place { point: Point { model, theta }, log_jacobian, possible } in &points {
+        let (mut log_q, mut log_target) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        if *possible {
+            let log_density = problem.log_density(model, theta, &mut vec![0.0; theta.len()])?;
+            log_q = found.next().unwrap_or(f64::NAN) + log_jacobian;
+            log_target = problem.log_prior(model) + log_density + log_jacobian;
+        }
+        table.row([problem.space().label(model), model.to_string(), log_q.to_string(), log_target.to_string()])?;
+    }
+    Ok(table.bytes()?)
 }
 
 /// A point in learned parameters.
@@ -109,7 +120,7 @@ fn column<'a>(raw: &'a Raw, name: &str) -> Result<&'a [f64], DataError> {
 }
 
 /// What densities are asked of.
-enum Known<'a, D: Device> {
+pub(crate) enum Known<'a, D: Device> {
     Learned(Box<Posterior<D>>),
     InClosedForm(closed_form::Known<'a>),
 }

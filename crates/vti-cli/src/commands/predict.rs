@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use vti::answer::{Prediction, Predictor};
+use vti::answer::{Prediction, Predictor, Samples};
+use vti::problem::selection::Likelihood;
 use vti_report::files::{self, Cells, CsvTable};
 
 use super::deliver;
 use crate::config::ProblemConfig;
-use crate::data::{Encoded, Reason, Schema, Source, Words};
+use crate::data::{Encoded, Raw, Reason, Schema, Source, Words};
 use crate::failure::{Ending, Usage};
 use crate::print;
 use crate::rundir::RunDir;
@@ -62,26 +63,43 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Ending> {
         let shown = dir.draws().display().to_string();
         return Err(Usage(format!("{shown}: does not say what the columns of the data mean")).into());
     };
-    schema.prepare(&mut raw)?;
-    let Encoded { terms, unreadable } = schema.terms(&raw)?;
-    let without: HashSet<usize> = unreadable.iter().map(|(_, row, _)| *row).collect();
-    let predictor = Predictor::new(&samples, asked.likelihood, &terms, config.train.seed);
-    let names = ["row", "mean", "mean_low", "mean_high", "new_low", "new_high"];
-    let mut table = CsvTable::new(Cells::raw_if(args.raw_csv), names)?;
-    for row in 0..raw.rows() {
-        let number = std::iter::once((row + 1).to_string());
-        if without.contains(&row) {
-            table.row(number.chain(std::iter::repeat_n(String::new(), names.len() - 1)))?;
-            continue;
+    let learned = Learned { samples: &samples, schema: &schema, likelihood: asked.likelihood, seed: config.train.seed };
+    let (table, note) = learned.predict(&mut raw, args.interval, Cells::raw_if(args.raw_csv))?;
+    note.iter().for_each(|note| print::talk(note));
+    deliver(args.out.as_deref(), &table)
+}
+
+/// What predicts.
+pub(crate) struct Learned<'a> {
+    pub(crate) samples: &'a Samples,
+    pub(crate) schema: &'a Schema,
+    pub(crate) likelihood: Likelihood,
+    pub(crate) seed: u64,
+}
+
+impl Learned<'_> {
+    /// The table of predictions for new rows, and what could not be read of them.
+    pub(crate) fn predict(&self, raw: &mut Raw, interval: f64, cells: Cells) -> Result<(Vec<u8>, Option<String>)> {
+        let Self { samples, schema, likelihood, seed } = *self;
+        schema.prepare(raw)?;
+        let Encoded { terms, unreadable } = schema.terms(raw)?;
+        let without: HashSet<usize> = unreadable.iter().map(|(_, row, _)| *row).collect();
+        let predictor = Predictor::new(samples, likelihood, &terms, seed);
+        let names = ["row", "mean", "mean_low", "mean_high", "new_low", "new_high"];
+        let mut table = CsvTable::new(cells, names)?;
+        for row in 0..raw.rows() {
+            let number = std::iter::once((row + 1).to_string());
+            if without.contains(&row) {
+                table.row(number.chain(std::iter::repeat_n(String::new(), names.len() - 1)))?;
+                continue;
+            }
+            let Prediction { mean, mean_interval, new_interval } = predictor.row(row, interval);
+            let numbers = [&[mean][..], &mean_interval, &new_interval].concat();
+            table.row(number.chain(numbers.iter().map(f64::to_string)))?;
         }
-        let Prediction { mean, mean_interval, new_interval } = predictor.row(row, args.interval);
-        let numbers = [&[mean][..], &mean_interval, &new_interval].concat();
-        table.row(number.chain(numbers.iter().map(f64::to_string)))?;
+        let note = (!without.is_empty()).then(|| told(without.len(), raw.rows(), &unreadable));
+        Ok((table.bytes()?, note))
     }
-    if !without.is_empty() {
-        print::talk(&told(without.len(), raw.rows(), &unreadable));
-    }
-    deliver(args.out.as_deref(), &table.bytes()?)
 }
 
 /// How many rows have no prediction, and why.

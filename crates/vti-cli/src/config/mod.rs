@@ -139,17 +139,22 @@ impl Config {
     pub(crate) fn read(path: &Path, changes: &[String]) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Io { file: file.clone(), error })?;
-        let mut table: Table = toml::from_str(&text)
-            .map_err(|error| ConfigError::Syntax { file: file.clone(), message: error.to_string() })?;
-        for change in changes {
-            set(&mut table, change)?;
-        }
-        let mut config = Reader { file: &file, text: &text }.config(table)?;
+        let mut config = Self::parse(&file, &text, changes)?;
         config.source.data = beside(path, &config.source.data);
         if let Some(Some(truth)) = config.problem.truth_mut() {
             *truth = beside(path, truth);
         }
         Ok(config)
+    }
+
+    /// What a file says, with some keys changed.
+    pub(crate) fn parse(file: &str, text: &str, changes: &[String]) -> Result<Self, ConfigError> {
+        let mut table: Table = toml::from_str(text)
+            .map_err(|error| ConfigError::Syntax { file: file.into(), message: error.to_string() })?;
+        for change in changes {
+            set(&mut table, change)?;
+        }
+        Reader { file, text }.config(table)
     }
 
     /// The same with some keys changed.

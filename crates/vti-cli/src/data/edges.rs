@@ -33,7 +33,12 @@ pub(crate) struct Edges {
 
 /// Reads a graph over these nodes.
 pub(crate) fn read(name: &str, nodes: &[String]) -> Result<Edges, EdgesError> {
-    let source = Source::read(name)?;
+    parse(&Source::read(name)?, nodes)
+}
+
+/// The same of what was read already.
+pub(crate) fn parse(source: &Source, nodes: &[String]) -> Result<Edges, EdgesError> {
+    let name = &source.name;
     let file = || source.name.clone();
     let records = super::csv::records(&source.name, &source.bytes)?;
     let example = || nodes.iter().take(2).cloned().collect::<Vec<_>>().join(",");

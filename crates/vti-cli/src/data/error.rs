@@ -62,6 +62,12 @@ pub(crate) enum DataError {
     IndicatorOfGraph,
     #[error("{file}: cannot be unpacked ({codec}): {error}\nhint: the file may be damaged or cut short")]
     Unpack { file: String, codec: &'static str, error: std::io::Error },
+    #[error(
+        "{file}: unpacks ({codec}) to more than {most} bytes\nhint: if it is meant to be that large, {variable}=BYTES in the environment allows more, or unpack it first"
+    )]
+    UnpacksToMore { file: String, codec: &'static str, most: u64, variable: &'static str },
+    #[error("{variable}={text}: a number of bytes is needed")]
+    UnpackedLimit { variable: &'static str, text: String },
     #[error("{file}: {place}, column {c}: {k:?} is not a number, though most of the column's cells are{}\nhint: mend the cell, or say that the column holds categories: --categorical {c}", more(*count), c = shown(column), k = short(cell))]
     TextCell { file: String, place: String, column: String, cell: String, count: usize },
     #[error(

@@ -15,7 +15,7 @@ mod tidy;
 
 use vti::problem::selection::{Likelihood, RegressionData, SelectionError, SelectionSettings, TableError};
 
-pub(crate) use edges::{Edges, EdgesError, read as read_edges};
+pub(crate) use edges::{Edges, EdgesError, parse as parse_edges, read as read_edges};
 pub(crate) use encode::{Encoded, Reason};
 pub(crate) use error::DataError;
 pub(crate) use missing::{Missing, Words};
@@ -37,7 +37,11 @@ pub(crate) struct Loaded {
 
 /// Reads a file and makes terms of its columns.
 pub(crate) fn load(name: &str, choice: &Choice, likelihood: &Likelihood) -> Result<Loaded, DataError> {
-    let source = Source::read(name)?;
+    load_from(&Source::read(name)?, choice, likelihood)
+}
+
+/// The same of what was read already.
+pub(crate) fn load_from(source: &Source, choice: &Choice, likelihood: &Likelihood) -> Result<Loaded, DataError> {
     let mut raw = source.parse(&Words::new(&choice.missing_values))?;
     let (schema, mut notes) = Schema::learn(&mut raw, choice, likelihood)?;
     let response = schema.response(&raw)?;

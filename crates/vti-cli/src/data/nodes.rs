@@ -1,12 +1,13 @@
 //! From a file to the nodes of a graph: columns of numbers, transformed and scaled.
 
+use vti::answer::LeftOut;
 use vti::graph::Graph;
 use vti::problem::dag::{NodeData, Scaling};
 
 use super::missing::{Missing, Words};
 use super::raw::{Raw, RawColumn};
 use super::schema::{all_or, check_kind, check_list, numbers, set};
-use super::tidy::{Known, LeftOut, take_index, tidy};
+use super::tidy::{Known, note, take_index, tidy};
 use super::{DataError, Source};
 
 /// Which columns are nodes, and what is done to them.
@@ -36,6 +37,8 @@ pub(crate) struct Nodes {
     pub(crate) fingerprint: String,
     /// What the user should know about how the file was understood.
     pub(crate) notes: Vec<String>,
+    /// Columns that are no nodes, though nobody said so.
+    pub(crate) left_out: Vec<LeftOut>,
     pub(crate) file: String,
 }
 
@@ -48,7 +51,11 @@ impl Nodes {
         if choice.missing == Missing::Indicator {
             return Err(DataError::IndicatorOfGraph);
         }
-        let source = Source::read(name)?;
+        Self::load_from(&Source::read(name)?, choice)
+    }
+
+    /// The same of what was read already.
+    pub(crate) fn load_from(source: &Source, choice: &NodeChoice<'_>) -> Result<Self, DataError> {
         let mut raw = source.parse(&Words::new(choice.missing_values))?;
         let (include, exclude, logged) = (set(choice.include), set(choice.exclude), set(choice.log));
         let index = take_index(&mut raw, &include);
@@ -76,12 +83,12 @@ impl Nodes {
         }
         all_or(&raw, flaws)?;
         check_sizes(&raw, table.names.len())?;
-        let left_out = index.iter().chain(&tidied.left_out).map(LeftOut::note);
-        let mut notes: Vec<String> = left_out.chain(tidied.notes).collect();
+        let left_out: Vec<LeftOut> = index.into_iter().chain(tidied.left_out).collect();
+        let mut notes: Vec<String> = left_out.iter().map(note).chain(tidied.notes).collect();
         notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
         let scales = table.scale(choice.scale);
         notes.extend(far_from_zero(&table));
-        Ok(Self { table, scales, fingerprint: source.fingerprint(), notes, file: raw.file })
+        Ok(Self { table, scales, fingerprint: source.fingerprint(), notes, left_out, file: raw.file })
     }
 
     pub(crate) fn rows(&self) -> usize {

@@ -1,40 +1,73 @@
 //! Tables in Parquet files, as pandas, polars and others write them.
 
 use bytes::Bytes;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::basic::{LogicalType, TimeUnit};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::FileReader;
 use parquet::record::Field;
+use parquet::schema::types::Type;
+use vti_report::files::{open, reading};
 
 use super::DataError;
 use super::missing::Words;
 use super::raw::{Cell, Raw, RawColumn};
+use super::source::unpacks_to_more;
 
 /// Columns that pandas writes for its own use.
 const INDEX: &str = "__index_level_";
 
-pub(crate) fn read(file: &str, bytes: &[u8], words: &Words) -> Result<Raw, DataError> {
-    let not_parquet =
-        |error: parquet::errors::ParquetError| DataError::NotParquet { file: file.into(), reason: error.to_string() };
-    let reader = SerializedFileReader::new(Bytes::copy_from_slice(bytes)).map_err(not_parquet)?;
+/// Reads a table whose numbers take at most so many bytes.
+pub(crate) fn read(file: &str, bytes: &[u8], words: &Words, most: u64) -> Result<Raw, DataError> {
+    reading(|| parse(file, bytes, words, most), |error| not_parquet(file, &error))
+}
+
+fn not_parquet(file: &str, error: &ParquetError) -> DataError {
+    DataError::NotParquet { file: file.into(), reason: error.to_string() }
+}
+
+fn parse(file: &str, bytes: &[u8], words: &Words, most: u64) -> Result<Raw, DataError> {
+    let not_parquet = |error: ParquetError| not_parquet(file, &error);
+    let reader = open(Bytes::copy_from_slice(bytes)).map_err(not_parquet)?;
     let schema = reader.metadata().file_metadata().schema_descr();
-    let mut columns: Vec<RawColumn> =
-        schema.root_schema().get_fields().iter().map(|field| RawColumn::new(field.name())).collect();
+    let fields = schema.root_schema().get_fields();
+    let mut columns: Vec<RawColumn> = fields.iter().map(|field| RawColumn::new(field.name())).collect();
+    let nanoseconds: Vec<bool> = fields.iter().map(|field| counts_nanoseconds(field)).collect();
+    check_size(file, reader.metadata(), most)?;
     let mut places = Vec::new();
     for row in reader.get_row_iter(None).map_err(not_parquet)? {
         places.push(places.len() as u64 + 1);
         let row = row.map_err(not_parquet)?;
-        for (column, (_, field)) in columns.iter_mut().zip(row.get_column_iter()) {
-            match cell(field, words) {
+        for ((column, (_, field)), &nanoseconds) in columns.iter_mut().zip(row.get_column_iter()).zip(&nanoseconds) {
+            match cell(field, words, nanoseconds) {
                 Ok(cell) => column.push(cell),
                 Err(kind) => {
                     column.unusable = Some(kind.into());
                     column.push(Cell::Missing(kind.into()));
                 }
             }
-            column.dates |= is_date(field);
+            column.dates |= nanoseconds || is_date(field);
         }
     }
     columns.retain(|column| !column.name.starts_with(INDEX));
     Ok(Raw { file: file.into(), columns, places, has_lines: false, decimal_commas: false })
+}
+
+/// A few bytes may stand for any number of rows: what they say about themselves is looked at first.
+fn check_size(file: &str, metadata: &ParquetMetaData, most: u64) -> Result<(), DataError> {
+    let columns = metadata.file_metadata().schema_descr().num_columns() as u64;
+    let rows = metadata.row_groups().iter().map(|group| group.num_rows().unsigned_abs());
+    let cells = rows.fold(0, u64::saturating_add).saturating_mul(columns.max(1));
+    if cells.saturating_mul(size_of::<f64>() as u64) > most {
+        return Err(unpacks_to_more(file, "Parquet", most));
+    }
+    Ok(())
+}
+
+/// Whether a column holds times in nanoseconds, for which rows have no name of their own.
+fn counts_nanoseconds(field: &Type) -> bool {
+    let kind = field.get_basic_info().logical_type_ref();
+    matches!(kind, Some(LogicalType::Timestamp(time)) if time.unit == TimeUnit::NANOS)
 }
 
 fn is_date(field: &Field) -> bool {
@@ -42,7 +75,7 @@ fn is_date(field: &Field) -> bool {
 }
 
 /// A cell, or what it is instead.
-fn cell(field: &Field, words: &Words) -> Result<Cell, &'static str> {
+fn cell(field: &Field, words: &Words, nanoseconds: bool) -> Result<Cell, &'static str> {
     let number = |value: f64| {
         // pandas writes a missing number as one that is not a number.
         if words.are_number(value) { Cell::Missing(value.to_string()) } else { Cell::Number(value) }
@@ -54,6 +87,7 @@ fn cell(field: &Field, words: &Words) -> Result<Cell, &'static str> {
         Field::Byte(value) => number((*value).into()),
         Field::Short(value) => number((*value).into()),
         Field::Int(value) => number((*value).into()),
+        Field::Long(value) if nanoseconds => Cell::Number(*value as f64 / 86_400e9),
         Field::Long(value) => number(*value as f64),
         Field::UByte(value) => number((*value).into()),
         Field::UShort(value) => number((*value).into()),

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
+use vti::answer::LeftOut;
 use vti::problem::selection::{Likelihood, Term};
 
 use super::csv::with_decimal_comma;
 use super::missing::Missing;
 use super::raw::{Raw, RawColumn};
-use super::tidy::{Known, LeftOut, take_index, tidy};
+use super::tidy::{Known, constant, note, take_index, tidy};
 use super::{DataError, encode};
 use crate::shown::shown;
 
@@ -111,18 +112,21 @@ impl Schema {
         let response_levels = response_levels(raw, find(raw, &choice.response)?, likelihood)?;
         let (mut terms, mut flaws) = (Vec::new(), Vec::new());
         for column in raw.columns.iter().filter(|column| column.name != choice.response) {
-            let name = column.name.as_str();
+            let (name, always) = (column.name.as_str(), always.contains(column.name.as_str()));
+            if is_indicator_alone(column, choice.missing) {
+                terms.push(TermSchema { name: name.into(), always, kind: TermKind::Number {}, fill: None });
+                continue;
+            }
             match kind(raw, column, categorical.contains(name)) {
                 Ok(kind) => {
-                    let always = always.contains(name);
                     terms.push(TermSchema { name: name.into(), always, kind, fill: None });
                 }
                 Err(error) => flaws.push((column.name.clone(), error)),
             }
         }
         all_or(raw, flaws)?;
-        let mut notes: Vec<String> = left_out.iter().map(LeftOut::note).chain(tidied.notes).collect();
-        notes.extend(add_indicators(raw, &mut terms)?);
+        let replaced = add_indicators(raw, &mut terms, &mut left_out)?;
+        let notes: Vec<String> = left_out.iter().map(note).chain(tidied.notes).chain(replaced).collect();
         if terms.iter().all(|term| term.always) {
             return Err(DataError::NoTerms { file: raw.file.clone() });
         }
@@ -159,12 +163,12 @@ impl Schema {
             let (file, name, names) = (raw.file.clone(), term.source().to_string(), raw.names());
             return Err(DataError::MissingColumn { file, name, names });
         }
-        let known: HashMap<&str, &TermKind> = self.terms.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
-        raw.columns.retain(|column| known.contains_key(column.name.as_str()));
-        for column in &mut raw.columns {
-            if matches!(known.get(column.name.as_str()), Some(TermKind::Date {})) {
-                column.read_dates();
-            }
+        let known: HashSet<&str> = self.terms.iter().map(TermSchema::source).collect();
+        let dates: HashSet<&str> =
+            self.terms.iter().filter(|term| term.kind == TermKind::Date {}).map(TermSchema::source).collect();
+        raw.columns.retain(|column| known.contains(column.name.as_str()));
+        for column in raw.columns.iter_mut().filter(|column| dates.contains(column.name.as_str())) {
+            column.read_dates();
         }
         raw.check_names()
     }
@@ -201,8 +205,18 @@ pub(super) fn all_or(raw: &Raw, mut flaws: Vec<(String, DataError)>) -> Result<(
     }
 }
 
-/// Means for missing values, and a term for each set of rows in which values are missing.
-fn add_indicators(raw: &Raw, terms: &mut Vec<TermSchema>) -> Result<Vec<String>, DataError> {
+/// Whether all that a column can tell is where it is missing.
+fn is_indicator_alone(column: &RawColumn, missing: Missing) -> bool {
+    let is_missing = column.unusable.is_none() && column.missing().next().is_some();
+    missing == Missing::Indicator && is_missing && column.constant().is_some()
+}
+
+/// Means for missing values, and a term for each set of rows in which values are missing. Of columns of one value only that remains.
+fn add_indicators(
+    raw: &Raw,
+    terms: &mut Vec<TermSchema>,
+    left_out: &mut Vec<LeftOut>,
+) -> Result<Vec<String>, DataError> {
     let columns = raw.by_name();
     // Which term says where values are missing, for each set of rows.
     let mut known: HashMap<Vec<usize>, String> = HashMap::new();
@@ -214,28 +228,31 @@ fn add_indicators(raw: &Raw, terms: &mut Vec<TermSchema>) -> Result<Vec<String>,
             all.push(term);
             continue;
         }
-        term.fill = Some(encode::means(&term, column));
-        let (name, count, always) = (format!("{}_missing", term.name), rows.len(), term.always);
-        let column = term.name.clone();
-        all.push(term);
-        if let Some(other) = known.get(&rows) {
-            notes.push(format!(
-                "{}: {count} missing values are replaced by the mean; they are missing where {} says",
-                shown(&column),
-                shown(other)
-            ));
-            continue;
+        let (count, always, name) = (rows.len(), term.always, term.name.clone());
+        let earlier = known.get(&rows).cloned();
+        let indicator = earlier.clone().unwrap_or_else(|| format!("{name}_missing"));
+        if earlier.is_none() && columns.contains_key(indicator.as_str()) {
+            return Err(DataError::IndicatorName { file: raw.file.clone(), name: indicator, column: name });
         }
-        if columns.contains_key(name.as_str()) {
-            return Err(DataError::IndicatorName { file: raw.file.clone(), name, column });
+        match constant(column) {
+            Some(reason) => {
+                let reason = format!("{reason}; {} says where it is missing", shown(&indicator));
+                left_out.push(LeftOut { column: name.clone(), reason });
+            }
+            None => {
+                let where_it_is = match &earlier {
+                    Some(other) => format!("; they are missing where {} says", shown(other)),
+                    None => format!(", and {} says where", shown(&indicator)),
+                };
+                notes.push(format!("{}: {count} missing values are replaced by the mean{where_it_is}", shown(&name)));
+                term.fill = Some(encode::means(&term, column));
+                all.push(term);
+            }
         }
-        notes.push(format!(
-            "{}: {count} missing values are replaced by the mean, and {} says where",
-            shown(&column),
-            shown(&name)
-        ));
-        known.insert(rows, name.clone());
-        all.push(TermSchema { name, always, kind: TermKind::Missing { column }, fill: None });
+        if earlier.is_none() {
+            known.insert(rows, indicator.clone());
+            all.push(TermSchema { name: indicator, always, kind: TermKind::Missing { column: name }, fill: None });
+        }
     }
     *terms = all;
     Ok(notes)
@@ -246,7 +263,7 @@ impl TermSchema {
     pub(crate) fn columns(&self) -> Vec<String> {
         match &self.kind {
             TermKind::Categories { levels } => {
-                levels[1..].iter().map(|level| format!("{}={level}", self.name)).collect()
+                levels.iter().skip(1).map(|level| format!("{}={level}", self.name)).collect()
             }
             _ => vec![self.name.clone()],
         }

@@ -16,6 +16,8 @@ pub(crate) struct Source {
     /// Unpacked.
     pub(crate) bytes: Vec<u8>,
     format: Format,
+    /// Bytes that it may come to in memory.
+    max_unpacked: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +60,21 @@ impl Source {
                 let names = BUILTIN.map(|(name, _)| name.to_string()).to_vec();
                 return Err(DataError::NoBuiltin { name: builtin.into(), names });
             };
-            return Ok(Self { name: name.into(), bytes: text.as_bytes().to_vec(), format: Format::Csv });
+            let (bytes, format) = (text.as_bytes().to_vec(), Format::Csv);
+            return Ok(Self { name: name.into(), bytes, format, max_unpacked: DEFAULT_MAX_UNPACKED });
         }
         let shown = if name == STDIN { "standard input" } else { name };
         let bytes = if name == STDIN { standard_input() } else { std::fs::read(name) };
         let bytes = bytes.map_err(|error| DataError::Io { file: shown.into(), error })?;
-        let bytes = unpack(shown, bytes)?;
+        Self::of_bytes(name, bytes, max_unpacked()?)
+    }
+
+    /// What a file of this name says, which may be packed: to so many bytes.
+    pub(crate) fn of_bytes(name: &str, bytes: Vec<u8>, max_unpacked: u64) -> Result<Self, DataError> {
+        let shown = if name == STDIN { "standard input" } else { name };
+        let bytes = unpack(shown, bytes, max_unpacked)?;
         let format = format(name, &bytes)?;
-        Ok(Self { name: shown.into(), bytes, format })
+        Ok(Self { name: shown.into(), bytes, format, max_unpacked })
     }
 
     /// Tells contents apart.
@@ -80,7 +89,7 @@ impl Source {
             let place = records.header.iter().position(|name| name == column);
             return Ok(place.map(|place| records.lines.iter().map(|(_, record)| record[place].to_string()).collect()));
         }
-        let raw = super::parquet::read(&self.name, &self.bytes, &Words::default())?;
+        let raw = super::parquet::read(&self.name, &self.bytes, &Words::default(), self.max_unpacked)?;
         let found = raw.columns.into_iter().find(|found| found.name == column);
         Ok(found.map(|column| {
             let mut texts: Vec<String> = column.numbers.iter().map(f64::to_string).collect();
@@ -101,7 +110,7 @@ impl Source {
         }
         let mut raw = match self.format {
             Format::Csv => super::csv::read(&self.name, &self.bytes, words)?,
-            Format::Parquet => super::parquet::read(&self.name, &self.bytes, words)?,
+            Format::Parquet => super::parquet::read(&self.name, &self.bytes, words, self.max_unpacked)?,
         };
         raw.columns.iter_mut().for_each(RawColumn::decide_kind);
         if raw.rows() == 0 {
@@ -122,17 +131,46 @@ fn standard_input() -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is packed, as its first bytes say.
-fn unpack(file: &str, bytes: Vec<u8>) -> Result<Vec<u8>, DataError> {
+/// The variable that says how many bytes packed contents may come to.
+const MAX_UNPACKED: &str = "VTI_MAX_UNPACKED";
+
+/// So many bytes packed contents may come to, unless somebody says otherwise.
+const DEFAULT_MAX_UNPACKED: u64 = 4 << 30;
+
+/// How many bytes packed contents may come to.
+fn max_unpacked() -> Result<u64, DataError> {
+    match std::env::var(MAX_UNPACKED) {
+        Err(_) => Ok(DEFAULT_MAX_UNPACKED),
+        Ok(text) => text.trim().parse().map_err(|_| DataError::UnpackedLimit { variable: MAX_UNPACKED, text }),
+    }
+}
+
+/// What is packed, as its first bytes say. A few bytes may stand for any number of them, so there is a limit.
+fn unpack(file: &str, bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, DataError> {
     let (codec, unpacked) = if bytes.starts_with(GZIP) {
-        let mut unpacked = Vec::new();
-        ("gzip", flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut unpacked).map(|_| unpacked))
+        ("gzip", read_most(flate2::read::MultiGzDecoder::new(&bytes[..]), most))
     } else if bytes.starts_with(ZSTD) {
-        ("zstd", zstd::stream::decode_all(&bytes[..]))
+        ("zstd", zstd::stream::Decoder::with_buffer(&bytes[..]).and_then(|decoder| read_most(decoder, most)))
     } else {
         return Ok(bytes);
     };
-    unpacked.map_err(|error| DataError::Unpack { file: file.into(), codec, error })
+    let unpacked = unpacked.map_err(|error| DataError::Unpack { file: file.into(), codec, error })?;
+    if unpacked.len() as u64 > most {
+        return Err(unpacks_to_more(file, codec, most));
+    }
+    Ok(unpacked)
+}
+
+/// A table that is larger than allowed once it is unpacked.
+pub(super) fn unpacks_to_more(file: &str, codec: &'static str, most: u64) -> DataError {
+    DataError::UnpacksToMore { file: file.into(), codec, most, variable: MAX_UNPACKED }
+}
+
+/// All there is to read, or one byte more than allowed.
+fn read_most(from: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What a table is, as its first bytes say, or else its name.

@@ -2,26 +2,17 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
+use vti::answer::LeftOut;
 
 use super::missing::{Missing, treat};
 use super::raw::{Raw, RawColumn};
 use super::{DataError, schema};
 use crate::shown::shown;
 
-/// A column that does not take part, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LeftOut {
-    pub(crate) column: String,
-    pub(crate) reason: String,
-}
-
-impl LeftOut {
-    pub(super) fn note(&self) -> String {
-        let name = if self.column.is_empty() { "the first column".into() } else { shown(&self.column) };
-        format!("left out {name}: {}", self.reason)
-    }
+/// A line about a column that does not take part.
+pub(super) fn note(LeftOut { column, reason }: &LeftOut) -> String {
+    let name = if column.is_empty() { "the first column".into() } else { shown(column) };
+    format!("left out {name}: {reason}")
 }
 
 /// What is known about the columns beforehand.
@@ -75,8 +66,8 @@ pub(super) fn tidy(raw: &mut Raw, known: &Known<'_>) -> Result<Tidied, DataError
     }
     leave_out(raw, known, &mut tidied.left_out, says_nothing);
     tidied.notes.extend(treat(raw, known.missing, known.response)?);
-    // Rows that went may have been the ones that differed.
-    leave_out(raw, known, &mut tidied.left_out, constant);
+    // Rows that went may have been the ones that differed, or those with a value.
+    leave_out(raw, known, &mut tidied.left_out, is_no_help);
     Ok(tidied)
 }
 
@@ -98,7 +89,22 @@ fn leave_out(
     });
 }
 
-fn constant(column: &RawColumn, _: &Known<'_>) -> Option<String> {
+/// Why a column says nothing once missing values are treated, if it does: where it is missing may be all that matters.
+fn is_no_help(column: &RawColumn, known: &Known<'_>) -> Option<String> {
+    let missing = column.missing().count();
+    match known.missing {
+        Missing::Indicator if missing == column.numbers.len() => empty(column),
+        Missing::Indicator if missing > 0 => None,
+        _ => constant(column),
+    }
+}
+
+fn empty(column: &RawColumn) -> Option<String> {
+    (column.unusable.is_none() && !column.numbers.is_empty()).then(|| "it is empty, every cell is missing".into())
+}
+
+/// Why a column of one value says nothing, if it is one.
+pub(super) fn constant(column: &RawColumn) -> Option<String> {
     let which = if column.missing().next().is_some() { "every cell that is there" } else { "every cell" };
     column.constant().map(|value| format!("it is constant, {which} is {}", shown(&value)))
 }
@@ -110,7 +116,7 @@ fn says_nothing(column: &RawColumn, known: &Known<'_>) -> Option<String> {
     }
     let missing = column.missing().count();
     if missing == column.numbers.len() {
-        return Some("it is empty, every cell is missing".into());
+        return empty(column);
     }
     // Whether a cell is there may be all that matters.
     if missing > 0 && known.missing == Missing::Indicator {
@@ -124,5 +130,5 @@ fn says_nothing(column: &RawColumn, known: &Known<'_>) -> Option<String> {
             known.response.map_or_else(String::new, |_| format!(" (--categorical {name} takes them as categories)"));
         return Some(format!("it is an identifier, its {count} texts are all different{hint}"));
     }
-    constant(column, known)
+    constant(column)
 }

@@ -80,7 +80,8 @@ impl Question for Causal {
             ProblemConfig::Select(_) => None,
         };
         let subject = Subject::of_dag(&self.dag, &self.nodes.scales);
-        let subject = subject.with_source(&config.source.data, self.fingerprint(), scale);
+        let subject =
+            subject.with_source(&config.source.data, self.fingerprint(), scale).with_left_out(&self.nodes.left_out);
         match &self.truth {
             Some((path, truth)) => subject.with_truth(path, &truth.graph),
             None => subject,

@@ -54,7 +54,9 @@ impl Question for Select {
     }
 
     fn subject(&self, config: &Config) -> Subject<'_> {
-        Subject::of_selection(&self.selection).with_source(&config.source.data, self.fingerprint(), None)
+        let subject = Subject::of_selection(&self.selection);
+        let subject = subject.with_source(&config.source.data, self.fingerprint(), None);
+        subject.with_left_out(&self.loaded.schema.left_out)
     }
 
     fn schema(&self) -> Option<&Schema> {

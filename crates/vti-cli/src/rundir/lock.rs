@@ -19,7 +19,7 @@ pub(super) const LOCK: &str = "vti-run.lock";
 
 /// Who works in a run directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Holder {
+pub(super) struct Holder {
     process: u32,
     host: String,
     /// Which start of the machine it is, where the system says so: processes of an earlier one are gone.
@@ -41,6 +41,11 @@ impl Holder {
             boot: read("/proc/sys/kernel/random/boot_id"),
             process_start: process_start(process),
         }
+    }
+
+    /// What a lock says.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
     }
 
     /// Whether this one cannot be at work any more; `is_free` if the system's lock has been taken since.
@@ -127,7 +132,7 @@ impl Drop for Lock {
 fn read(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
+    Holder::parse(&text)
 }
 
 /// Whether a file is still the one of this name.

@@ -42,9 +42,14 @@ impl Manifest {
             Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => return Ok(None),
             other => other.with_context(|| path.display().to_string())?,
         };
+        Self::parse(&path, &text).map(Some)
+    }
+
+    /// What such a file says.
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self> {
         let shown = path.display();
         let hint = "hint: write elsewhere with --out, or move the directory away";
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         match value["vti_run"].as_u64() {
             None => Err(Usage(format!("{shown}: does not list the files of a run\n{hint}")).into()),
             Some(format) if format != u64::from(FORMAT) => {
@@ -57,7 +62,7 @@ impl Manifest {
                 if let Some(name) = found.files.iter().find(|name| Path::new(name).file_name() != Some(name.as_ref())) {
                     return Err(Usage(format!("{shown}: {name:?} is not the name of a file in it\n{hint}")).into());
                 }
-                Ok(Some(found))
+                Ok(found)
             }
         }
     }

@@ -12,8 +12,8 @@ use anyhow::{Context, Result};
 use vti::answer::Answer;
 use vti_report::files::{self, FileError};
 
-use self::lock::LOCK;
 pub(crate) use self::lock::Lock;
+use self::lock::{Holder, LOCK};
 use self::manifest::Manifest;
 use crate::config::{Config, ConfigError};
 use crate::failure::Usage;
@@ -199,6 +199,11 @@ impl RunDir {
     pub(crate) fn saved_config(&self) -> Result<Option<Config>, ConfigError> {
         if self.config().exists() { Config::read(&self.config(), &[]).map(Some) } else { Ok(None) }
     }
+}
+
+/// Whether a text says what a run directory says about itself: which files are its own, or who works in it.
+pub(crate) fn parse_marks(text: &str) -> bool {
+    Manifest::parse(Path::new(manifest::MARKER), text).is_ok() || Holder::parse(text).is_some()
 }
 
 /// Names that are listed at most.

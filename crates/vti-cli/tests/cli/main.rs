@@ -19,6 +19,8 @@ mod simulate;
 mod support;
 mod tables;
 mod time;
+mod unpacked;
+mod untold;
 
 /// Its own tests run here: the program is not compiled once more for them.
 #[path = "../../src/shown.rs"]

@@ -441,13 +441,3 @@ fn control_characters_and_formulas_do_no_harm() {
     assert!(edges(&[]).contains("'=cmd") && edges(&[]).contains("'@c"));
     assert!(!edges(&["--raw-csv"]).contains("'=cmd") && !edges(&["--raw-csv"]).contains("'@c"));
 }
-
-/// What is there of a column is all the same: it is left out, and the line does not claim that every cell is.
-#[test]
-fn a_column_with_one_value_and_missing_cells_is_said_to_be_that() {
-    let scratch = Scratch::new();
-    let row = |i: usize| format!("{},{},{}\n", i % 7, if i.is_multiple_of(2) { "yes" } else { "" }, i % 5);
-    scratch.write("t.csv", format!("y,seen,other\n{}", (0..60).map(row).collect::<String>()));
-    let found = scratch.fine(&["select", "t.csv", "--response", "y", "--missing", "indicator"]);
-    assert!(found.talk.contains("left out seen: it is constant, every cell that is there is yes"), "{}", found.talk);
-}

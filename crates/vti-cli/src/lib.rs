@@ -1,4 +1,4 @@
-//! The `vti` command.
+//! The `vti` command: all of it but the name. A library, so that what it reads can be tried without a process ([`untrusted`]).
 
 mod args;
 mod budget;
@@ -23,6 +23,7 @@ mod signals;
 mod simulate;
 mod suggest;
 mod unsaved;
+pub mod untrusted;
 
 use std::process::ExitCode;
 
@@ -106,7 +107,8 @@ enum Command {
     },
 }
 
-fn main() -> ExitCode {
+/// Runs the command of this process.
+pub fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(ending) => ending.into(),
         Err(error) => {

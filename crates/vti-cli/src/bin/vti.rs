@@ -1,0 +1,7 @@
+//! The `vti` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    vti_cli::main()
+}

@@ -1,0 +1,63 @@
+//! Tables: text, Parquet, packed; and graphs as lists of edges.
+
+use vti::problem::dag::Scaling;
+use vti::problem::selection::SelectionSettings;
+
+use crate::data::{Choice, Missing, NodeChoice, Nodes, Source, Words, load_from, parse_edges};
+
+/// What packed tables may come to here.
+const MAX_UNPACKED: u64 = 1 << 16;
+
+pub(super) fn csv(bytes: &[u8]) -> bool {
+    // What only begins like something else is not text.
+    Source::of_bytes("table.csv", bytes.to_vec(), 0).is_ok_and(|source| table(&source))
+}
+
+pub(super) fn parquet(bytes: &[u8]) -> bool {
+    Source::of_bytes("table.parquet", bytes.to_vec(), MAX_UNPACKED).is_ok_and(|source| table(&source))
+}
+
+pub(super) fn packed(bytes: &[u8]) -> bool {
+    Source::of_bytes("table.csv.gz", bytes.to_vec(), MAX_UNPACKED).is_ok_and(|source| source.bytes.len() > bytes.len())
+}
+
+/// A table as a response with terms, and as the nodes of a graph.
+fn table(source: &Source) -> bool {
+    let Ok(raw) = source.parse(&Words::default()) else { return false };
+    let Some(response) = raw.columns.first().map(|column| column.name.clone()) else { return false };
+    let settings = SelectionSettings::default();
+    let mut is_read = false;
+    for missing in [Missing::Error, Missing::Drop, Missing::Indicator] {
+        let choice = Choice { response: response.clone(), missing, ..Choice::default() };
+        match load_from(source, &choice, &settings.likelihood) {
+            Ok(loaded) => is_read |= loaded.check_rows(&settings).is_ok(),
+            Err(error) => drop(error.to_string()),
+        }
+    }
+    let choice = NodeChoice {
+        include: &[],
+        exclude: &[],
+        log: &[],
+        scale: Scaling::Columns,
+        missing: Missing::Drop,
+        missing_values: &[],
+    };
+    match Nodes::load_from(source, &choice) {
+        Ok(nodes) => is_read |= nodes.rows() > 0,
+        Err(error) => drop(error.to_string()),
+    }
+    is_read
+}
+
+/// A graph over four nodes.
+pub(super) fn graph(bytes: &[u8]) -> bool {
+    let nodes = ["a", "b", "a b", "\u{e4}"].map(String::from);
+    let Ok(source) = Source::of_bytes("graph.csv", bytes.to_vec(), 0) else { return false };
+    match parse_edges(&source, &nodes) {
+        Ok(edges) => edges.graph.edges().count() > 0,
+        Err(error) => {
+            drop(error.to_string());
+            false
+        }
+    }
+}
