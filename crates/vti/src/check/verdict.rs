@@ -147,7 +147,9 @@ impl Verdict {
         let shown = shown(khat, threshold);
         let moves = "moving the evidence of every node by as much as it may be off moves edge probabilities by";
         let missing = if left_out > 0 {
-            format!("; {left_out} more sets of parents may matter, raise check.anneal.most")
+            format!(
+                "; {left_out} more sets of parents may matter, give the check more effort, or raise check.anneal.work"
+            )
         } else {
             String::new()
         };

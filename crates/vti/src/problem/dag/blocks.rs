@@ -67,6 +67,14 @@ impl Blocks for Dag {
         }
     }
 
+    fn work(&self, _: usize, parents: u64) -> f64 {
+        match &*self.likelihood {
+            Likelihood::Linear(_) => 1.0,
+            Likelihood::Single(mlp) => mlp.work(parents),
+            Likelihood::Double(mlp) => mlp.work(parents),
+        }
+    }
+
     /// Of linear equations the evidence itself; of non-linear ones a lower bound.
     fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
         match &*self.likelihood {
