@@ -19,6 +19,7 @@ pub(crate) fn read(text: &str, response: &str, rows: usize) -> Result<Regression
         response_name: response.into(),
         response: column(place),
         terms: others.map(|other| term(names[other], column(other))).collect(),
+        ..RegressionData::default()
     })
 }
 

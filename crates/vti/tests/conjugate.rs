@@ -32,6 +32,7 @@ fn table(rows: usize, level: f64) -> RegressionData {
         response_name: "y".into(),
         response,
         terms: vec![term("a", &a, 20.0), always, term("b", &b, -1.0), group],
+        ..RegressionData::default()
     }
 }
 
@@ -117,8 +118,12 @@ fn moments_of_draws_are_those_of_the_sweeps() {
 fn draws_of_an_unknown_scale_follow_its_density() {
     let term =
         Term { name: "x".into(), columns: vec!["x".into()], values: vec![0.3, -1.0, 0.4, 2.0, -0.5], always: false };
-    let table =
-        RegressionData { response_name: "y".into(), response: vec![0.2, 0.9, -0.4, 1.5, 2.5], terms: vec![term] };
+    let table = RegressionData {
+        response_name: "y".into(),
+        response: vec![0.2, 0.9, -0.4, 1.5, 2.5],
+        terms: vec![term],
+        ..RegressionData::default()
+    };
     let settings = SelectionSettings { prior: CoefficientPrior::Normal { scale: 1.0 }, ..Default::default() };
     let selection = Selection::new(&table, Standardise::Raw, &settings).unwrap();
     let posterior = Conjugate::new(&selection, &[0]).unwrap();

@@ -32,7 +32,12 @@ fn table(rows: usize, covariates: usize, relevant: usize, mean: f64, seed: u64) 
         let name = format!("x{}", number + 1);
         Term { columns: vec![name.clone()], name, values, always: number == covariates - 1 && covariates == 5 }
     };
-    RegressionData { response_name: "y".into(), response, terms: columns.into_iter().enumerate().map(term).collect() }
+    RegressionData {
+        response_name: "y".into(),
+        response,
+        terms: columns.into_iter().enumerate().map(term).collect(),
+        ..RegressionData::default()
+    }
 }
 
 fn settings(sigma: Option<f64>, prior: CoefficientPrior, model_prior: ModelPrior) -> SelectionSettings {

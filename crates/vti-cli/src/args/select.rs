@@ -36,6 +36,13 @@ pub(crate) struct ProblemArgs {
     /// These columns hold categories, though they are numbers
     #[arg(long, requires = "response", value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) categorical: Vec<String>,
+    /// This column is added to every row's linear predictor as it is, and is no covariate; taken from the response where
+    /// the likelihood is gaussian, robust or student-t
+    #[arg(long, requires = "response", value_name = "COLUMN")]
+    pub(crate) offset: Option<String>,
+    /// Counts are proportional to this column (time, area, people): its logarithm is added to every row's linear predictor
+    #[arg(long, requires = "response", value_name = "COLUMN")]
+    pub(crate) exposure: Option<String>,
     /// What becomes of missing values. error: they are counted and refused. drop: their rows are left out. indicator: the
     /// column's mean stands for them, and a term NAME_missing says where [default: error]
     #[arg(long, requires = "response", value_enum)]
@@ -59,11 +66,16 @@ impl ProblemArgs {
             exclude,
             always,
             categorical,
+            offset,
+            exposure,
             missing,
             missing_values,
             no_standardize,
         } = self;
         replace(&mut source.missing, missing);
+        for (place, named) in [(&mut problem.offset, offset), (&mut problem.exposure, exposure)] {
+            replace(place, &named.clone().map(Some));
+        }
         replace(&mut problem.likelihood, likelihood);
         replace(&mut problem.prior, prior);
         replace(&mut problem.model_prior, model_prior);

@@ -5,7 +5,7 @@ use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Sem};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
 use vti::train::TrainSettings;
 
-use crate::data::{Choice, Missing};
+use crate::data::{Choice, Missing, Offset};
 
 /// Where the numbers come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,6 +90,12 @@ pub(crate) struct SelectConfig {
     pub(crate) always: Vec<String>,
     #[serde(default)]
     pub(crate) categorical: Vec<String>,
+    /// Added to predictors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) offset: Option<String>,
+    /// What counts are proportional to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exposure: Option<String>,
     #[serde(default = "yes")]
     pub(crate) standardize: bool,
     #[serde(default = "gaussian")]
@@ -116,6 +122,8 @@ impl SelectConfig {
             response: response.into(),
             always: Vec::new(),
             categorical: Vec::new(),
+            offset: None,
+            exposure: None,
             standardize: true,
             likelihood,
             prior,
@@ -131,9 +139,12 @@ impl SelectConfig {
 
     /// Which columns take part.
     pub(crate) fn choice(&self, source: &SourceConfig) -> Choice {
-        let Self { response, always, categorical, .. } = self.clone();
+        let Self { response, always, categorical, offset, exposure, .. } = self.clone();
         let SourceConfig { include, exclude, missing, missing_values, .. } = source.clone();
-        Choice { response, include, exclude, always, categorical, missing, missing_values }
+        let named = [(offset, false), (exposure, true)];
+        let offset = |(column, exposure): (Option<String>, bool)| Some(Offset { column: column?, exposure });
+        let offsets = named.into_iter().filter_map(offset).collect();
+        Choice { response, include, exclude, always, categorical, offsets, missing, missing_values }
     }
 }
 

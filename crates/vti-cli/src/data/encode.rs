@@ -13,6 +13,8 @@ pub(crate) enum Reason {
     /// A text where there should be a number.
     NotNumber,
     UnknownLevel,
+    /// Nothing is proportional to it.
+    NotPositive,
 }
 
 /// Terms of a table, and what could not be read.

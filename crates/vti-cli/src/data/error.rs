@@ -37,6 +37,15 @@ pub(crate) enum DataError {
     NoColumn { file: String, name: String, option: &'static str, names: Vec<String> },
     #[error("{n} is the response and cannot be listed in {option} as well\nhint: take it out of {option}", n = shown(name))]
     ResponseListed { name: String, option: &'static str },
+    #[error(
+        "{n} is what {option} adds to predictors and cannot be listed in {other} as well\nhint: take it out of one of them", n = shown(name))]
+    OffsetListed { name: String, option: &'static str, other: &'static str },
+    #[error(
+        "--exposure {n}: exposures are of counts, which this likelihood does not have\nhint: --likelihood poisson; --offset {n} adds the column as it is", n = shown(name))]
+    NoCounts { name: String },
+    #[error(
+        "{file}: {place}, column {c}: the exposure {value} is not positive, and counts are proportional to it\nhint: mend the cell, or leave the row out", c = shown(column))]
+    Exposure { file: String, place: String, column: String, value: f64 },
     #[error("{n} is listed in both --exclude and {option}\nhint: take it out of one of them", n = shown(name))]
     ListedTwice { name: String, option: &'static str },
     #[error(

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{DataError, MissingValues};
 use super::raw::{Cell, Raw};
+use super::tidy::Known;
 use crate::shown::listed;
 
 /// What becomes of rows with missing values.
@@ -58,21 +59,22 @@ fn counted(columns: &[(String, usize)]) -> String {
     listed(columns.iter().map(|(name, count)| (name.as_str(), format!(" {count}"))), columns.len())
 }
 
-/// Refuses missing values, or leaves out their rows; the response's with indicators, too, as nothing can be learned from
-/// them. What was done is said.
-pub(super) fn treat(raw: &mut Raw, missing: Missing, response: Option<&str>) -> Result<Option<String>, DataError> {
+/// Refuses missing values, or leaves out their rows; the required columns' with indicators, too, as nothing can be learned
+/// from them. What was done is said.
+pub(super) fn treat(raw: &mut Raw, known: &Known<'_>) -> Result<Option<String>, DataError> {
+    let (missing, is_required) = (known.missing, |name: &str| known.required.contains(name));
     let columns = counts(raw);
     let rows: BTreeSet<usize> = raw
         .columns
         .iter()
-        .filter(|column| missing != Missing::Indicator || Some(column.name.as_str()) == response)
+        .filter(|column| missing != Missing::Indicator || is_required(&column.name))
         .flat_map(|column| column.missing())
         .collect();
     let Some(first) = rows.first() else { return Ok(None) };
     let (file, all) = (raw.file.clone(), raw.rows());
     if missing == Missing::Error {
         let first = raw.place(*first);
-        let others = columns.iter().map(|(name, _)| name.clone()).filter(|name| Some(name.as_str()) != response);
+        let others = columns.iter().map(|(name, _)| name.clone()).filter(|name| !is_required(name));
         return Err(DataError::Missing(Box::new(MissingValues {
             file,
             counts: counted(&columns),
@@ -81,7 +83,7 @@ pub(super) fn treat(raw: &mut Raw, missing: Missing, response: Option<&str>) -> 
             first,
             rows: [rows.len(), all - rows.len()],
             others: others.collect(),
-            graph: response.is_none(),
+            graph: known.response.is_none(),
         })));
     }
     if rows.len() == all {
@@ -89,8 +91,8 @@ pub(super) fn treat(raw: &mut Raw, missing: Missing, response: Option<&str>) -> 
     }
     let shown = match missing {
         Missing::Indicator => {
-            let response: Vec<_> = columns.into_iter().filter(|(name, _)| Some(name.as_str()) == response).collect();
-            counted(&response)
+            let required: Vec<_> = columns.into_iter().filter(|(name, _)| is_required(name)).collect();
+            counted(&required)
         }
         Missing::Error | Missing::Drop => counted(&columns),
     };

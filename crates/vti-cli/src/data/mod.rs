@@ -7,6 +7,7 @@ mod encode;
 mod error;
 mod missing;
 mod nodes;
+mod offset;
 mod parquet;
 mod raw;
 mod schema;
@@ -20,6 +21,7 @@ pub(crate) use encode::{Encoded, Reason};
 pub(crate) use error::DataError;
 pub(crate) use missing::{Missing, Words};
 pub(crate) use nodes::{ALL, NodeChoice, Nodes};
+pub(crate) use offset::Offset;
 pub(crate) use raw::{Cell, Raw};
 pub(crate) use schema::{Choice, Schema};
 pub(crate) use source::{BUILTIN_PREFIX, STDIN, Source, is_path};
@@ -42,7 +44,8 @@ pub(crate) fn load(name: &str, choice: &Choice, likelihood: &Likelihood) -> Resu
     let (schema, mut notes) = Schema::learn(&mut raw, choice, likelihood)?;
     let response = schema.response(&raw)?;
     let terms = schema.terms(&raw)?.terms;
-    let table = RegressionData { response_name: schema.response.clone(), response, terms };
+    let offset = schema.offset(&raw)?;
+    let table = RegressionData { response_name: schema.response.clone(), response, terms, offset };
     notes.extend(schema.notes());
     notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
     Ok(Loaded { table, notes, schema, fingerprint: source.fingerprint(), raw })

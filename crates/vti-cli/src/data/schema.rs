@@ -7,6 +7,7 @@ use vti::problem::selection::{Likelihood, Term};
 
 use super::csv::with_decimal_comma;
 use super::missing::Missing;
+use super::offset::{self, Offset};
 use super::raw::{Raw, RawColumn};
 use super::tidy::{Known, LeftOut, take_index, tidy};
 use super::{DataError, encode};
@@ -23,6 +24,8 @@ pub(crate) struct Choice {
     pub(crate) always: Vec<String>,
     /// Numbers that name categories.
     pub(crate) categorical: Vec<String>,
+    /// Added to predictors.
+    pub(crate) offsets: Vec<Offset>,
     pub(crate) missing: Missing,
     /// Words for a missing value beside the usual ones.
     pub(crate) missing_values: Vec<String>,
@@ -67,6 +70,9 @@ pub(crate) struct Schema {
     /// Two texts that stand for 0 and 1.
     pub(crate) response_levels: Option<[String; 2]>,
     pub(crate) terms: Vec<TermSchema>,
+    /// Columns that are added to predictors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) offsets: Vec<Offset>,
     /// All columns of the file.
     pub(crate) columns: Vec<String>,
     /// Columns that say nothing.
@@ -94,23 +100,32 @@ impl Schema {
     ) -> Result<(Self, Vec<String>), DataError> {
         let (include, exclude, always) = (set(&choice.include), set(&choice.exclude), set(&choice.always));
         let categorical = set(&choice.categorical);
-        let named: HashSet<&str> = include.union(&always).copied().chain([choice.response.as_str()]).collect();
+        let offsets: HashSet<&str> = choice.offsets.iter().map(|offset| offset.column.as_str()).collect();
+        let required: HashSet<&str> = offsets.iter().copied().chain([choice.response.as_str()]).collect();
+        let named: HashSet<&str> = include.union(&always).chain(&required).copied().collect();
         let columns = raw.names();
         let mut left_out: Vec<LeftOut> = take_index(raw, &named).into_iter().collect();
         raw.check_names()?;
         check_choice(raw, choice)?;
+        offset::check(raw, choice, likelihood)?;
         raw.columns.retain(|column| {
             let name = column.name.as_str();
             let is_wanted = include.is_empty() || named.contains(name);
-            name == choice.response || (is_wanted && !exclude.contains(name))
+            required.contains(name) || (is_wanted && !exclude.contains(name))
         });
         let response = Some(choice.response.as_str());
-        let known = Known { response, named, categorical: categorical.clone(), missing: choice.missing };
+        let known = Known {
+            response,
+            required: required.clone(),
+            named,
+            categorical: categorical.clone(),
+            missing: choice.missing,
+        };
         let tidied = tidy(raw, &known)?;
         left_out.extend(tidied.left_out);
         let response_levels = response_levels(raw, find(raw, &choice.response)?, likelihood)?;
         let (mut terms, mut flaws) = (Vec::new(), Vec::new());
-        for column in raw.columns.iter().filter(|column| column.name != choice.response) {
+        for column in raw.columns.iter().filter(|column| !required.contains(column.name.as_str())) {
             let name = column.name.as_str();
             match kind(raw, column, categorical.contains(name)) {
                 Ok(kind) => {
@@ -126,7 +141,9 @@ impl Schema {
         if terms.iter().all(|term| term.always) {
             return Err(DataError::NoTerms { file: raw.file.clone() });
         }
-        Ok((Self { response: choice.response.clone(), response_levels, terms, columns, left_out }, notes))
+        notes.extend(choice.offsets.iter().map(Offset::note));
+        let (response, offsets) = (choice.response.clone(), choice.offsets.clone());
+        Ok((Self { response, response_levels, terms, offsets, columns, left_out }, notes))
     }
 
     /// The response of a table that has one.
@@ -152,15 +169,31 @@ impl Schema {
         encode::encode(&self.terms, raw)
     }
 
-    /// Leaves the columns of terms in a new table, and reads its dates.
+    /// What is added to the predictors of the table that was learned from; empty if nothing is.
+    pub(super) fn offset(&self, raw: &Raw) -> Result<Vec<f64>, DataError> {
+        offset::learned(&self.offsets, raw)
+    }
+
+    /// Terms of a new table, and what is added to its predictors; empty if nothing is.
+    pub(crate) fn new_rows(&self, raw: &Raw) -> Result<(encode::Encoded, Vec<f64>), DataError> {
+        let mut encoded = self.terms(raw)?;
+        let (offset, unreadable) = offset::of_new_rows(&self.offsets, raw)?;
+        encoded.unreadable.extend(unreadable);
+        Ok((encoded, offset))
+    }
+
+    /// Leaves the columns that predictions need in a new table, and reads its dates.
     pub(crate) fn prepare(&self, raw: &mut Raw) -> Result<(), DataError> {
         let columns = raw.by_name();
-        if let Some(term) = self.terms.iter().find(|term| !columns.contains_key(term.source())) {
-            let (file, name, names) = (raw.file.clone(), term.source().to_string(), raw.names());
+        let offsets: HashSet<&str> = self.offsets.iter().map(|offset| offset.column.as_str()).collect();
+        let mut needed = self.terms.iter().map(TermSchema::source).chain(offsets.iter().copied());
+        if let Some(name) = needed.find(|name| !columns.contains_key(name)) {
+            let (file, name, names) = (raw.file.clone(), name.to_string(), raw.names());
             return Err(DataError::MissingColumn { file, name, names });
         }
         let known: HashMap<&str, &TermKind> = self.terms.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
-        raw.columns.retain(|column| known.contains_key(column.name.as_str()));
+        let is_needed = |name: &str| known.contains_key(name) || offsets.contains(name);
+        raw.columns.retain(|column| is_needed(&column.name));
         for column in &mut raw.columns {
             if matches!(known.get(column.name.as_str()), Some(TermKind::Date {})) {
                 column.read_dates();
@@ -306,7 +339,7 @@ pub(super) fn check_list(
     }
 }
 
-fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
+pub(super) fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
     raw.columns.iter().find(|column| column.name == response).ok_or_else(|| DataError::NoResponse {
         file: raw.file.clone(),
         name: response.into(),

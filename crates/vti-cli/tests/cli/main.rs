@@ -12,6 +12,7 @@ mod fit;
 mod help;
 mod inputs;
 mod python;
+mod regression;
 mod results;
 mod rundir;
 mod search;

@@ -72,9 +72,11 @@ impl Predict for Regression<'_> {
     }
 
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
-        to.fill(0.0);
+        let design = self.selection.design();
+        let known = |&row: &usize| design.offset().get(row).copied().unwrap_or(0.0);
+        to.iter_mut().zip(rows).for_each(|(to, row)| *to = known(row));
         for &(column, b) in &self.draws[draw].terms {
-            let column = self.selection.design().column(column);
+            let column = design.column(column);
             to.iter_mut().zip(rows).for_each(|(to, &row)| *to += b * column[row]);
         }
     }
@@ -102,6 +104,7 @@ fn selection_fit(
         name: design.response_name().into(),
         observed: design.response(),
         likelihood,
+        offset: design.offset(),
         predict: Box::new(Regression { selection, draws }),
         null: Null::Intercept,
     };
@@ -201,6 +204,7 @@ fn dag_fit(
             name: dag.table().names[node].clone(),
             observed: &dag.table().columns[node],
             likelihood,
+            offset: &[],
             predict: Box::new(Node { dag, parents, draws }),
             null: Null::Zero,
         }

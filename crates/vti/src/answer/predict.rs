@@ -41,6 +41,8 @@ pub struct Predictor<'a> {
     /// Numbers of a column for each parameter; none for the scale of the errors and the intercept.
     columns: Vec<Option<&'a [f64]>>,
     intercept: usize,
+    /// Empty if there is none.
+    offset: &'a [f64],
     seed: u64,
 }
 
@@ -63,8 +65,14 @@ impl<'a> Predictor<'a> {
             likelihood,
             columns: samples.names.iter().map(column).collect(),
             intercept: usize::from(likelihood.has_scale()),
+            offset: &[],
             seed,
         }
+    }
+
+    /// What is added to the predictor of each new row.
+    pub fn with_offset(self, offset: &'a [f64]) -> Self {
+        Self { offset, ..self }
     }
 
     /// What is to be expected of a row, with central intervals of this probability.
@@ -93,7 +101,8 @@ impl<'a> Predictor<'a> {
         let at = |column: &[f64]| column.get(row).copied().unwrap_or(f64::NAN);
         let columns = self.columns.iter().enumerate();
         let slopes = columns.filter_map(|(parameter, column)| column.map(|column| value(parameter) * at(column)));
-        let predictor = value(self.intercept) + slopes.sum::<f64>();
+        let offset = if self.offset.is_empty() { 0.0 } else { at(self.offset) };
+        let predictor = value(self.intercept) + slopes.sum::<f64>() + offset;
         match self.likelihood {
             Likelihood::Logistic {} => 1.0 / (1.0 + (-predictor).exp()),
             Likelihood::Poisson {} => predictor.exp(),

@@ -238,6 +238,7 @@ pub enum MisfitKind {
 ///     name: "y".into(),
 ///     observed: &numbers,
 ///     likelihood: Likelihood::Gaussian { sigma: Some(sigma) },
+///     offset: &[],
 ///     predict: Box::new(Means(Vec::clone(&draws))),
 ///     null: Null::Zero,
 /// };
@@ -286,7 +287,7 @@ fn some_rows(of: usize, most: usize, seed: u64) -> Vec<usize> {
 fn look_at(outcome: &Outcome<'_>, rows: &[usize], outcomes: usize, key: (u64, u64), workers: &Workers) -> OutcomeFit {
     let left_out = leave_out::leave_out(outcome, rows, key, workers);
     let likelihood = outcome.likelihood;
-    let null = null::elpd(likelihood, outcome.null, outcome.observed, rows, workers);
+    let null = null::elpd(outcome, rows, workers);
     let (elpd, se) = total(left_out.iter().map(|row| row.elpd), outcome.observed.len());
     let (gained, gained_se) =
         total(left_out.iter().zip(&null).map(|(row, null)| row.elpd - null), outcome.observed.len());

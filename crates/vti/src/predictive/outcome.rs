@@ -33,6 +33,8 @@ pub struct Outcome<'a> {
     pub observed: &'a [f64],
     /// Their distribution given their predictors.
     pub likelihood: Likelihood,
+    /// What is known of each row's predictor beforehand, under the simplest model as well; empty if nothing is.
+    pub offset: &'a [f64],
     /// What draws say.
     pub predict: Box<dyn Predict + 'a>,
     /// What to compare with.

@@ -140,7 +140,12 @@ fn simulated_table(rows: usize, seed: u64) -> RegressionData {
         let name = format!("x{place}");
         Term { columns: vec![name.clone()], name, values: values.clone(), always: false }
     };
-    RegressionData { response_name: "y".into(), response, terms: columns.iter().enumerate().map(term).collect() }
+    RegressionData {
+        response_name: "y".into(),
+        response,
+        terms: columns.iter().enumerate().map(term).collect(),
+        ..RegressionData::default()
+    }
 }
 
 fn without(table: &RegressionData, row: usize) -> RegressionData {

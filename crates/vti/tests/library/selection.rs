@@ -38,7 +38,18 @@ fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
         .collect();
     let group = Term { name: "c".into(), columns: vec!["c1".into(), "c2".into()], values: c, always: false };
     let always = Term { always: true, ..term("d", d) };
-    RegressionData { response_name: "y".into(), response, terms: vec![term("a", a), always, term("b", b), group] }
+    RegressionData {
+        response_name: "y".into(),
+        response,
+        terms: vec![term("a", a), always, term("b", b), group],
+        ..RegressionData::default()
+    }
+}
+
+/// Part of what is to be explained is known: a third of the first covariate.
+fn with_offset(table: RegressionData) -> RegressionData {
+    let offset = table.terms[0].values.iter().map(|x| 0.3 * x - 0.2).collect();
+    RegressionData { offset, ..table }
 }
 
 #[test]
@@ -53,7 +64,7 @@ fn gradients_agree_with_central_differences() {
     ];
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
-            let table = random_table(37, &likelihood);
+            let table = with_offset(random_table(37, &likelihood));
             let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
             let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
             for model in [[0, 0, 0], [1, 0, 1], [1, 1, 1]] {
@@ -148,7 +159,7 @@ fn gray_codes_visit_every_model_once_and_agree_with_a_direct_solution() {
     terms.push(Term { name: "g".into(), columns: vec!["g1".into(), "g2".into()], values, always: false });
     terms[4].always = true;
     let response = (0..rows).map(|i| terms[0].values[i] - terms[2].values[i] + stream.normal()).collect();
-    let table = RegressionData { response_name: "y".into(), response, terms };
+    let table = RegressionData { response_name: "y".into(), response, terms, ..RegressionData::default() };
     let prior = CoefficientPrior::Normal { scale: 1.5 };
     let settings = SelectionSettings {
         likelihood: Likelihood::Gaussian { sigma: Some(1.1) },
@@ -254,7 +265,7 @@ fn frames_lie_where_posteriors_do() {
     ];
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
-            let mut table = random_table(60, &likelihood);
+            let mut table = with_offset(random_table(60, &likelihood));
             if likelihood.has_scale() {
                 // Far from unit scale.
                 table.response.iter_mut().for_each(|y| *y = 1e4 + 300.0 * *y);
@@ -336,4 +347,44 @@ fn the_g_that_is_asked_for_is_the_g_of_the_prior() {
     };
     assert_eq!(value(None), value(Some(160.0)));
     assert_ne!(value(None), value(Some(40.0)));
+}
+
+#[test]
+fn an_offset_shifts_the_predictors() {
+    let scale = 1.5;
+    let log_prior = |b: f64| -0.5 * (b / scale).powi(2);
+    for likelihood in [Likelihood::Logistic {}, Likelihood::Poisson {}] {
+        let prior = CoefficientPrior::Normal { scale };
+        let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+        let table = random_table(37, &likelihood);
+        let density = |table: &RegressionData, intercept: f64, slope: f64| {
+            let selection = Selection::new(table, Standardise::Raw, &settings).unwrap();
+            let theta = [intercept, 0.4, slope];
+            let value = selection.log_density(&[1, 0, 0], &theta, &mut [0.0; 3]).unwrap();
+            value - log_prior(intercept) - log_prior(slope)
+        };
+        let (with, without) = (density(&with_offset(table.clone()), 0.6, 0.5), density(&table, 0.6 - 0.2, 0.5 + 0.3));
+        assert!((with - without).abs() < 1e-9, "{likelihood:?}: {with} {without}");
+    }
+}
+
+#[test]
+fn an_offset_is_taken_from_a_gaussian_response() {
+    for likelihood in [Likelihood::Gaussian { sigma: None }, Likelihood::StudentT { df: 4.0 }] {
+        let with = with_offset(random_table(37, &likelihood));
+        let mut without = RegressionData { offset: Vec::new(), ..with.clone() };
+        without.response.iter_mut().zip(&with.offset).for_each(|(y, offset)| *y -= offset);
+        let settings = SelectionSettings { likelihood, ..SelectionSettings::default() };
+        let [with, without] =
+            [with, without].map(|table| Selection::new(&table, Standardise::Full, &settings).unwrap());
+        let density = |selection: &Selection| {
+            let theta = [0.8, 0.2, -0.1, 0.5];
+            selection.log_density(&[1, 0, 0], &theta, &mut [0.0; 4]).unwrap()
+        };
+        assert_eq!(density(&with), density(&without));
+        if let Likelihood::Gaussian { .. } = likelihood {
+            let evidences = |selection: &Selection| log_evidences(selection, &Workers::SINGLE).unwrap();
+            assert_eq!(evidences(&with), evidences(&without));
+        }
+    }
 }

@@ -13,5 +13,10 @@ pub(crate) fn hald() -> RegressionData {
         Term { columns: vec![name.clone()], name, values: column(place), always: false }
     };
     // The response comes last.
-    RegressionData { response_name: names[4].into(), response: column(4), terms: (0..4).map(term).collect() }
+    RegressionData {
+        response_name: names[4].into(),
+        response: column(4),
+        terms: (0..4).map(term).collect(),
+        ..RegressionData::default()
+    }
 }

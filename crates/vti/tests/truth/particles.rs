@@ -42,7 +42,7 @@ fn table() -> RegressionData {
         let name = format!("x{}", number + 1);
         Term { columns: vec![name.clone()], name, values, always: false }
     });
-    RegressionData { response_name: "y".into(), response, terms: terms.collect() }
+    RegressionData { response_name: "y".into(), response, terms: terms.collect(), ..RegressionData::default() }
 }
 
 fn selection(prior: CoefficientPrior, sigma: Option<f64>, model_prior: ModelPrior) -> Selection {

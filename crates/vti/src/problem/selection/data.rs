@@ -16,7 +16,7 @@ pub struct Term {
 }
 
 /// A response and terms, as they were measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegressionData {
     /// Name of the response.
     pub response_name: String,
@@ -24,6 +24,8 @@ pub struct RegressionData {
     pub response: Vec<f64>,
     /// The terms.
     pub terms: Vec<Term>,
+    /// What is added to each row's predictor beforehand, its coefficient being 1; empty if there is nothing.
+    pub offset: Vec<f64>,
 }
 
 /// A table that nothing can be learned from.

@@ -42,6 +42,8 @@ pub struct Design {
     terms: Vec<(String, usize)>,
     response: Vec<f64>,
     response_name: String,
+    /// Empty if there is none.
+    offset: Vec<f64>,
 }
 
 impl Design {
@@ -59,6 +61,7 @@ impl Design {
             terms: ordered(false).map(|term| (term.name.clone(), term.columns.len())).collect(),
             response: table.response.clone(),
             response_name: table.response_name.clone(),
+            offset: table.offset.clone(),
         };
         for term in ordered(true).chain(ordered(false)) {
             design.push(term, standardise)?;
@@ -133,6 +136,17 @@ impl Design {
         &self.response_name
     }
 
+    /// What is added to the predictors beforehand; empty if there is nothing.
+    pub fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+
+    /// Takes the offset from the response, where that comes to the same as adding it to the predictors.
+    pub(super) fn subtract_offset(&mut self) {
+        let offset = std::mem::take(&mut self.offset);
+        self.response.iter_mut().zip(offset).for_each(|(y, offset)| *y -= offset);
+    }
+
     /// Columns of a model: those that are always in, and those of the terms whose bit is 1.
     pub fn model_columns(&self, model: &[u16], columns: &mut Vec<u32>) {
         columns.clear();
@@ -148,6 +162,9 @@ impl Design {
     }
 }
 
+/// What messages call the offset.
+const OFFSET: &str = "offset";
+
 fn check(table: &RegressionData) -> Result<(), TableError> {
     let rows = table.response.len();
     let mut names = std::collections::HashSet::from([table.response_name.as_str()]);
@@ -162,6 +179,10 @@ fn check(table: &RegressionData) -> Result<(), TableError> {
         None => Ok(()),
     };
     finite(&table.response_name, &table.response)?;
+    if !table.offset.is_empty() && table.offset.len() != rows {
+        return Err(TableError::Length { column: OFFSET.into(), found: table.offset.len(), expected: rows });
+    }
+    finite(OFFSET, &table.offset)?;
     for term in &table.terms {
         if term.values.len() != rows * term.columns.len() {
             let found = term.values.len() / term.columns.len().max(1);

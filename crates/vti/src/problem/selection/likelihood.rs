@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::data::TableError;
+use crate::optimise::SettingError;
 use crate::simd::Real;
 use crate::simd::{Kernel, Vector};
 pub(crate) use crate::stats::ln_gamma;
@@ -41,6 +42,32 @@ impl Likelihood {
     /// Whether a scale is among the parameters.
     pub fn has_scale(&self) -> bool {
         matches!(self, Self::Gaussian { sigma: None } | Self::StudentT { .. })
+    }
+
+    /// Whether the predictor is the response's mean, or its median.
+    pub fn has_identity_link(&self) -> bool {
+        matches!(self, Self::Gaussian { .. } | Self::Robust { .. } | Self::StudentT { .. })
+    }
+
+    /// Whether the response counts something.
+    pub fn has_counts(&self) -> bool {
+        matches!(self, Self::Poisson {})
+    }
+
+    /// Refuses settings out of their range.
+    pub(super) fn check_settings(&self) -> Result<(), SettingError> {
+        let positive =
+            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        match *self {
+            Self::Gaussian { sigma } => positive("sigma", sigma.unwrap_or(1.0)),
+            Self::Robust { alpha, sigma1, sigma2 } => {
+                SettingError::check("alpha", alpha, alpha > 0.0 && alpha < 1.0, "between 0 and 1")?;
+                positive("sigma1", sigma1)?;
+                positive("sigma2", sigma2)
+            }
+            Self::StudentT { df } => positive("df", df),
+            Self::Logistic {} | Self::Poisson {} => Ok(()),
+        }
     }
 
     /// Refuses a response that cannot be.

@@ -155,7 +155,7 @@ impl Selection {
     ) -> Result<Self, SelectionError> {
         settings.prior.check()?;
         settings.model_prior.check()?;
-        check_likelihood(&settings.likelihood)?;
+        settings.likelihood.check_settings()?;
         settings.likelihood.check(&table.response)?;
         let mixture = Mixture::of(&settings.prior, table.response.len() as f64);
         if mixture.is_some() && !matches!(settings.likelihood, Likelihood::Gaussian { .. }) {
@@ -163,7 +163,10 @@ impl Selection {
         }
         let g_prior = settings.prior.is_g();
         let standardise = if g_prior && standardise == Standardise::Raw { Standardise::Centred } else { standardise };
-        let design = Design::new(table, standardise)?;
+        let mut design = Design::new(table, standardise)?;
+        if settings.likelihood.has_identity_link() {
+            design.subtract_offset();
+        }
         let scale = usize::from(settings.likelihood.has_scale());
         let blocks: Vec<usize> = design.terms().iter().map(|(_, columns)| *columns).collect();
         let names = design.terms().iter().map(|(name, _)| name.clone()).collect();
@@ -365,6 +368,7 @@ impl Selection {
         }
         by_predictor.clear();
         by_predictor.extend(slopes.iter().map(|x| x + coefficients[0]));
+        by_predictor.iter_mut().zip(self.design.offset()).for_each(|(predictor, offset)| *predictor += offset);
         let (response, likelihood) = (self.design.response(), self.settings.likelihood);
         let (value, by_log_scale) =
             instructions.run(Pointwise { likelihood, response, scale, predictor: by_predictor });
@@ -465,19 +469,5 @@ impl Problem for Selection {
             }
             Ok(())
         })
-    }
-}
-
-fn check_likelihood(likelihood: &Likelihood) -> Result<(), SettingError> {
-    let positive = |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
-    match *likelihood {
-        Likelihood::Gaussian { sigma } => positive("sigma", sigma.unwrap_or(1.0)),
-        Likelihood::Robust { alpha, sigma1, sigma2 } => {
-            SettingError::check("alpha", alpha, alpha > 0.0 && alpha < 1.0, "between 0 and 1")?;
-            positive("sigma1", sigma1)?;
-            positive("sigma2", sigma2)
-        }
-        Likelihood::StudentT { df } => positive("df", df),
-        Likelihood::Logistic {} | Likelihood::Poisson {} => Ok(()),
     }
 }

@@ -58,7 +58,8 @@ impl Quadratic {
     ) -> Option<Self> {
         let mut found = None;
         for _ in 0..rounds {
-            let (weights, working) = reweight(selection, &predictor, scale);
+            let (weights, mut working) = reweight(selection, &predictor, scale);
+            working.iter_mut().zip(selection.design.offset()).for_each(|(z, offset)| *z -= offset);
             let quadratic = Self::weighted(selection, columns, &weights, &working);
             let places: Vec<u32> = (0..columns.len() as u32).collect();
             let part = quadratic.restrict(selection, &places, scale)?;
@@ -196,7 +197,7 @@ impl Quadratic {
     }
 }
 
-/// Linear predictors of coefficients.
+/// Linear predictors of coefficients, the offset included.
 fn predictors(selection: &Selection, columns: &[u32], mean: &[f64]) -> Vec<f64> {
     let mut predictor = vec![0.0; selection.design.rows()];
     for (&column, b) in columns.iter().zip(mean) {
@@ -205,6 +206,7 @@ fn predictors(selection: &Selection, columns: &[u32], mean: &[f64]) -> Vec<f64> 
             .zip(selection.design.column(column as usize))
             .for_each(|(predictor, x)| *predictor += b * x);
     }
+    predictor.iter_mut().zip(selection.design.offset()).for_each(|(predictor, offset)| *predictor += offset);
     predictor
 }
 

@@ -1,6 +1,6 @@
 //! Where coefficients may lie, before the response is looked at closely.
 
-use super::{CoefficientPrior, LOG_SCALE_SD, Likelihood, Selection};
+use super::{CoefficientPrior, Design, LOG_SCALE_SD, Likelihood, Selection};
 
 /// Standard deviation of a logit or of a logarithmic mean that nothing is known about.
 const PREDICTOR_SD: f64 = 2.5;
@@ -30,6 +30,12 @@ pub(super) fn reference(selection: &Selection) -> Vec<(f64, f64)> {
     found
 }
 
+/// What counts are proportional to, of all rows together: their number where there is no offset.
+fn exposure(design: &Design) -> f64 {
+    let offset = design.offset();
+    if offset.is_empty() { design.rows() as f64 } else { offset.iter().map(|offset| offset.exp()).sum() }
+}
+
 /// Around the mean of the response, on the scale of the predictor.
 fn intercept(selection: &Selection) -> (f64, f64) {
     let response = selection.design().response();
@@ -37,8 +43,11 @@ fn intercept(selection: &Selection) -> (f64, f64) {
     let sum: f64 = response.iter().sum();
     match selection.settings.likelihood {
         // Half a row more of each kind, so that neither is impossible.
-        Likelihood::Logistic {} => (((sum + 0.5) / (n - sum + 0.5)).ln(), PREDICTOR_SD),
-        Likelihood::Poisson {} => (((sum + 0.5) / n).ln(), PREDICTOR_SD),
+        Likelihood::Logistic {} => {
+            let offset = selection.design().offset().iter().sum::<f64>() / n;
+            (((sum + 0.5) / (n - sum + 0.5)).ln() - offset, PREDICTOR_SD)
+        }
+        Likelihood::Poisson {} => (((sum + 0.5) / exposure(selection.design())).ln(), PREDICTOR_SD),
         _ => (sum / n, selection.log_scale.exp() + selection.known_scale()),
     }
 }

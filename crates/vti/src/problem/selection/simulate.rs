@@ -259,7 +259,7 @@ fn table(response: Vec<f64>, columns: Vec<Vec<f64>>) -> RegressionData {
         Term { columns: vec![name.clone()], name, values, always: false }
     };
     let terms = columns.into_iter().enumerate().map(term).collect();
-    RegressionData { response_name: "y".into(), response, terms }
+    RegressionData { response_name: "y".into(), response, terms, ..RegressionData::default() }
 }
 
 #[cfg(test)]
