@@ -12,7 +12,8 @@ use crate::failure::Usage;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProblemArgs {
     /// What is assumed about the response: gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic,
-    /// poisson [default: gaussian]
+    /// poisson, negative-binomial, negative-binomial:SIZE (variance mean + mean²/SIZE, SIZE being learned unless it is given)
+    /// [default: gaussian]
     #[arg(long, requires = "response", value_parser = likelihood)]
     pub(crate) likelihood: Option<Likelihood>,
     /// Prior of the coefficients: g, g:G, hyper-g, hyper-g:A, hyper-g-n, hyper-g-n:A, zellner-siow, normal:SCALE [default: g].
@@ -187,10 +188,12 @@ fn likelihood(text: &str) -> Result<Likelihood, String> {
         },
         "logistic" if !text.contains(':') => Ok(Likelihood::Logistic {}),
         "poisson" if !text.contains(':') => Ok(Likelihood::Poisson {}),
-        _ => {
-            Err("there are gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic, poisson"
-                .into())
+        "negative-binomial" => {
+            Ok(Likelihood::NegativeBinomial { size: parts(text, "negative-binomial:SIZE")?.map(|[size]| size) })
         }
+        _ => Err("there are gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic, poisson, \
+                  negative-binomial, negative-binomial:SIZE"
+            .into()),
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) enum DataError {
         "{n} is what {option} adds to predictors and cannot be listed in {other} as well\nhint: take it out of one of them", n = shown(name))]
     OffsetListed { name: String, option: &'static str, other: &'static str },
     #[error(
-        "--exposure {n}: exposures are of counts, which this likelihood does not have\nhint: --likelihood poisson; --offset {n} adds the column as it is", n = shown(name))]
+        "--exposure {n}: exposures are of counts, which this likelihood does not have\nhint: --likelihood poisson or negative-binomial; --offset {n} adds the column as it is", n = shown(name))]
     NoCounts { name: String },
     #[error(
         "{file}: {place}, column {c}: the exposure {value} is not positive, and counts are proportional to it\nhint: mend the cell, or leave the row out", c = shown(column))]

@@ -80,7 +80,7 @@ pub(crate) struct Schema {
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-/// Names that parameters of the model have.
+/// Names that parameters of the model have, whatever the likelihood.
 const RESERVED: [&str; 2] = ["intercept", "sigma"];
 
 /// A text column with more levels is probably an identifier.
@@ -127,7 +127,7 @@ impl Schema {
         let (mut terms, mut flaws) = (Vec::new(), Vec::new());
         for column in raw.columns.iter().filter(|column| !required.contains(column.name.as_str())) {
             let name = column.name.as_str();
-            match kind(raw, column, categorical.contains(name)) {
+            match check_name(raw, name, likelihood).and_then(|()| kind(raw, column, categorical.contains(name))) {
                 Ok(kind) => {
                     let always = always.contains(name);
                     terms.push(TermSchema { name: name.into(), always, kind, fill: None });
@@ -347,13 +347,18 @@ pub(super) fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, Da
     })
 }
 
+/// A covariate must not be called as a parameter is.
+fn check_name(raw: &Raw, name: &str, likelihood: &Likelihood) -> Result<(), DataError> {
+    match RESERVED.contains(&name) || likelihood.own_parameter() == Some(name) {
+        true => Err(DataError::Reserved { file: raw.file.clone(), name: name.into() }),
+        false => Ok(()),
+    }
+}
+
 /// What a covariate is; missing values say nothing about it.
 fn kind(raw: &Raw, column: &RawColumn, categorical: bool) -> Result<TermKind, DataError> {
     let (file, name) = (|| raw.file.clone(), || column.name.clone());
     check_kind(raw, column)?;
-    if RESERVED.contains(&column.name.as_str()) {
-        return Err(DataError::Reserved { file: file(), name: name() });
-    }
     if let Some(value) = column.constant() {
         return Err(DataError::Constant { file: file(), column: name(), value });
     }

@@ -1,4 +1,4 @@
-//! What people who fit regressions need: offsets and exposures.
+//! What people who fit regressions need: offsets and exposures, counts that vary more than Poisson ones.
 
 use crate::support::{Scratch, number};
 
@@ -89,4 +89,41 @@ fn a_gaussian_offset_is_taken_from_the_response() {
         &["--likelihood", "poisson", "--exposure", "days"],
         &["line 3, column days: the exposure 0 is not positive"],
     );
+}
+
+#[test]
+fn overdispersed_counts_are_told_and_have_a_likelihood() {
+    let scratch = Scratch::new();
+    // Rates that vary by exponential factors, whatever the covariates: the size is 1, roughly.
+    let row = |row: u32| {
+        let (x, z) = (noise(row, 577), noise(row, 331));
+        let rate = (1.0 + 1.5 * x).exp() * -(1.0 - noise(row, 719)).max(1e-3).ln();
+        format!("{x},{z},{}\n", rate.round())
+    };
+    scratch.write("t.csv", (0..150).map(row).fold("x,z,count\n".to_string(), |table, row| table + &row));
+    let learn = |likelihood: &str| {
+        let question = ["select", "t.csv", "--response", "count", "--likelihood", likelihood];
+        scratch.fine(&[&question[..], &["--out", "run", "--force"], &SMALL].concat());
+        scratch.json("run/summary.json")
+    };
+    let hint = "counts are overdispersed: try --likelihood negative-binomial";
+    let poisson = learn("poisson")["fit"].clone();
+    let advice: Vec<&str> = poisson["advice"].as_array().unwrap().iter().filter_map(|line| line.as_str()).collect();
+    assert!(advice.contains(&hint), "{poisson}");
+    let summary = learn("negative-binomial");
+    let outcome = &summary["fit"]["outcomes"][0];
+    // Half of replicates vary more than what was observed if the model fits.
+    assert!((number(&outcome["dispersion"]["ratio"]) - 1.0).abs() < 0.25, "{outcome}");
+    assert!(number(&outcome["loo"]["elpd"]) > number(&poisson["outcomes"][0]["loo"]["elpd"]) + 20.0, "{outcome}");
+    let size = number(&summary["coefficients"]["size"]["mean"]["corrected"]);
+    assert!((0.5..2.0).contains(&size), "{size}");
+    scratch.write("new.csv", "x,z\n0.3,0.4\n");
+    let found = predictions(&scratch.fine(&["predict", "run", "new.csv"]).data);
+    // An exponential rate: new counts reach far beyond their mean, and down to 0.
+    let [_, mean, _, _, low, high] = found[0][..] else { panic!("{found:?}") };
+    assert!(low == 0.0 && high > 2.0 * mean, "{found:?}");
+    // A column may be called size as long as no parameter is.
+    scratch.write("t.csv", scratch.read("t.csv").replace("z,count", "size,count"));
+    let named = ["select", "t.csv", "--response", "count", "--out", "other", "--likelihood", "negative-binomial"];
+    scratch.refused(&named, &["cannot be called size"]);
 }

@@ -90,7 +90,7 @@ fn selection_fit(
     workers: &Workers,
 ) -> Option<ModelFit> {
     let likelihood = selection.settings().likelihood;
-    let before = usize::from(likelihood.has_scale());
+    let before = likelihood.own_parameters();
     let mut stream = Stream::new(settings.seed, Purpose::Fit, u64::MAX, 1);
     let draw = |draw: usize| {
         let theta = learned(samples, subject, draw);
@@ -149,8 +149,17 @@ fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
         Likelihood::Poisson {} => add(
             &[Dispersion, Distribution, Outliers, Tails, Skewness],
             "counts that vary more or less than a Poisson distribution make this answer too sure of itself, or not sure enough: \
-             further covariates, or --likelihood gaussian with logarithms of the counts",
+             further covariates may explain it",
         ),
+        Likelihood::NegativeBinomial { .. } => add(
+            &[Dispersion, Distribution, Outliers, Tails, Skewness],
+            "counts do not vary as negative binomial ones do: further covariates, or --likelihood gaussian with logarithms of the \
+             counts",
+        ),
+    }
+    let more = |outcome: &OutcomeFit| outcome.dispersion.is_some_and(|dispersion| dispersion.ratio > 1.0);
+    if likelihood == (Likelihood::Poisson {}) && fit.outcomes.iter().any(more) {
+        add(&[Dispersion], "counts are overdispersed: try --likelihood negative-binomial");
     }
     add(&[Bend, Calibration], "columns of squares, logarithms or products of covariates can follow what is not linear");
     advice

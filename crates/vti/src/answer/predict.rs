@@ -64,7 +64,7 @@ impl<'a> Predictor<'a> {
             weights: samples.weights(),
             likelihood,
             columns: samples.names.iter().map(column).collect(),
-            intercept: usize::from(likelihood.has_scale()),
+            intercept: likelihood.own_parameters(),
             offset: &[],
             seed,
         }
@@ -89,7 +89,7 @@ impl<'a> Predictor<'a> {
         let tail = 0.5 * (1.0 - probability);
         let levels = [tail, 1.0 - tail];
         let (mean_interval, [low, high]) = (quantiles(&mut means, levels), quantiles(&mut new, levels));
-        let whole = matches!(self.likelihood, Likelihood::Logistic {} | Likelihood::Poisson {});
+        let whole = self.likelihood == (Likelihood::Logistic {}) || self.likelihood.has_counts();
         // Between two counts there is none.
         let new_interval = if whole { [low.floor(), high.ceil()] } else { [low, high] };
         Prediction { mean: average, mean_interval, new_interval }
@@ -105,7 +105,7 @@ impl<'a> Predictor<'a> {
         let predictor = value(self.intercept) + slopes.sum::<f64>() + offset;
         match self.likelihood {
             Likelihood::Logistic {} => 1.0 / (1.0 + (-predictor).exp()),
-            Likelihood::Poisson {} => predictor.exp(),
+            Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => predictor.exp(),
             Likelihood::Gaussian { .. } | Likelihood::Robust { .. } | Likelihood::StudentT { .. } => predictor,
         }
     }
@@ -122,6 +122,7 @@ impl<'a> Predictor<'a> {
             Likelihood::StudentT { df } => mean + scale() * stream.student_t(df),
             Likelihood::Logistic {} => f64::from(u8::from(stream.uniform() < mean)),
             Likelihood::Poisson {} => stream.poisson(mean),
+            Likelihood::NegativeBinomial { size } => stream.negative_binomial(mean, size.unwrap_or_else(scale)),
         }
     }
 }

@@ -16,6 +16,9 @@ const FINE: f64 = 2.0;
 const COARSE: f64 = 1.0;
 const FEW_ROWS: usize = 1000;
 
+/// Reach over points of the logarithm of a size: a factor of e⁴ to both sides.
+const LOG_SIZE_ERROR: f64 = 0.4;
+
 /// Rows that the posterior is made of; more of them are taken at even distances, and count for all.
 const MAX_ROWS: usize = 1 << 18;
 
@@ -65,6 +68,10 @@ fn grid(outcome: &Outcome<'_>) -> Vec<(f64, f64)> {
             (n * 0.25 / (0.5 * usual).cosh().powi(2)).sqrt().recip()
         }
         Likelihood::Poisson {} => (exposure(outcome) * centre.exp()).sqrt().recip(),
+        Likelihood::NegativeBinomial { size } => {
+            let mean = exposure(outcome) * centre.exp() / n;
+            (n * mean / (1.0 + mean / size.unwrap_or(spread))).sqrt().recip()
+        }
         _ => spread / n.sqrt(),
     };
     let density = if observed.len() < FEW_ROWS { FINE } else { COARSE };
@@ -75,6 +82,10 @@ fn grid(outcome: &Outcome<'_>) -> Vec<(f64, f64)> {
         Null::Zero => vec![0.0],
     };
     let scales: Vec<f64> = match likelihood.has_scale() {
+        // Little is known about a size: the logarithm may be far off, and is not worth a finer grid.
+        false if likelihood.own_parameter().is_some() => {
+            along(LOG_SIZE_ERROR).map(|offset| spread * offset.exp()).collect()
+        }
         true => along((2.0 * n).sqrt().recip()).map(|offset| spread * offset.exp()).collect(),
         false => vec![1.0],
     };
@@ -98,6 +109,11 @@ fn centre(outcome: &Outcome<'_>) -> (f64, f64) {
             ((p / (1.0 - p)).ln() - outcome.offset.iter().sum::<f64>() / n, 1.0)
         }
         Likelihood::Poisson {} => (((mean * n + 0.5) / exposure(outcome)).ln(), 1.0),
+        Likelihood::NegativeBinomial { .. } => {
+            let variance = spread_around(mean).powi(2);
+            let size = mean * mean / (variance - mean).max(f64::MIN_POSITIVE);
+            (((mean * n + 0.5) / exposure(outcome)).ln(), size.clamp(0.1, 100.0))
+        }
         Likelihood::Gaussian { .. } => {
             let centre = if null == Null::Zero { 0.0 } else { mean };
             (centre, spread_around(centre).max(f64::MIN_POSITIVE))

@@ -31,7 +31,7 @@ fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
             let eta = 0.4 + 0.8 * a[i] - 0.5 * c[i];
             match likelihood {
                 Likelihood::Logistic {} => f64::from(u8::from(eta + noise[i] > 0.0)),
-                Likelihood::Poisson {} => (eta + 0.5 * noise[i]).exp().round(),
+                likelihood if likelihood.has_counts() => (eta + 0.5 * noise[i]).exp().round(),
                 _ => eta + noise[i],
             }
         })
@@ -61,6 +61,8 @@ fn gradients_agree_with_central_differences() {
         Likelihood::StudentT { df: 4.0 },
         Likelihood::Logistic {},
         Likelihood::Poisson {},
+        Likelihood::NegativeBinomial { size: None },
+        Likelihood::NegativeBinomial { size: Some(2.5) },
     ];
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
@@ -68,8 +70,11 @@ fn gradients_agree_with_central_differences() {
             let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
             let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
             for model in [[0, 0, 0], [1, 0, 1], [1, 1, 1]] {
-                let scaled = usize::from(likelihood.has_scale());
-                let dim = scaled + 2 + usize::from(model[0]) + usize::from(model[1]) + 2 * usize::from(model[2]);
+                let dim = likelihood.own_parameters()
+                    + 2
+                    + usize::from(model[0])
+                    + usize::from(model[1])
+                    + 2 * usize::from(model[2]);
                 let theta: Vec<f64> =
                     (0..dim).map(|i| 0.9 - 0.23 * i as f64 + if i == 0 { 0.3 } else { 0.0 }).collect();
                 let mut gradient = vec![f64::NAN; dim];
@@ -262,6 +267,8 @@ fn frames_lie_where_posteriors_do() {
         Likelihood::StudentT { df: 4.0 },
         Likelihood::Logistic {},
         Likelihood::Poisson {},
+        Likelihood::NegativeBinomial { size: None },
+        Likelihood::NegativeBinomial { size: Some(2.5) },
     ];
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
@@ -353,7 +360,8 @@ fn the_g_that_is_asked_for_is_the_g_of_the_prior() {
 fn an_offset_shifts_the_predictors() {
     let scale = 1.5;
     let log_prior = |b: f64| -0.5 * (b / scale).powi(2);
-    for likelihood in [Likelihood::Logistic {}, Likelihood::Poisson {}] {
+    let mixed = Likelihood::NegativeBinomial { size: Some(2.5) };
+    for likelihood in [Likelihood::Logistic {}, Likelihood::Poisson {}, mixed] {
         let prior = CoefficientPrior::Normal { scale };
         let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
         let table = random_table(37, &likelihood);
@@ -387,4 +395,44 @@ fn an_offset_is_taken_from_a_gaussian_response() {
             assert_eq!(evidences(&with), evidences(&without));
         }
     }
+}
+
+/// `log p(y | μ, r)` of a negative binomial count as textbooks have it, by products.
+fn log_mixed_count(y: f64, mean: f64, size: f64) -> f64 {
+    let p = size / (size + mean);
+    let ways: f64 = (0..y as u32).map(|k| ((size + f64::from(k)) / f64::from(k + 1)).ln()).sum();
+    ways + size * p.ln() + y * (1.0 - p).ln()
+}
+
+#[test]
+fn negative_binomial_densities_are_those_of_textbooks() {
+    let mut table = random_table(37, &Likelihood::Poisson {});
+    // Counts that are not summed one by one as well.
+    (table.response[3], table.response[4]) = (129.0, 1000.0);
+    let prior = CoefficientPrior::Normal { scale: 1.5 };
+    let theta = [0.5, 0.2, 0.7];
+    let predictor = |selection: &Selection, row: usize| {
+        let design = selection.design();
+        theta.iter().enumerate().map(|(column, b)| b * design.column(column)[row]).sum::<f64>()
+    };
+    let log_prior: f64 =
+        theta.iter().map(|b| -0.5 * (b / 1.5f64).powi(2) - 1.5f64.ln() - 0.5 * std::f64::consts::TAU.ln()).sum();
+    for size in [0.2, 3.0, 500.0] {
+        let likelihood = Likelihood::NegativeBinomial { size: Some(size) };
+        let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+        let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+        let found = selection.log_density(&[1, 0, 0], &theta, &mut [0.0; 3]).unwrap();
+        let rows = table.response.iter().enumerate();
+        let truth: f64 = rows.map(|(row, y)| log_mixed_count(*y, predictor(&selection, row).exp(), size)).sum();
+        assert!((found - truth - log_prior).abs() < 1e-8 * truth.abs(), "{size}: {found} {truth}");
+    }
+    // Of a large size they are Poisson counts.
+    let value = |likelihood: Likelihood| {
+        let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+        let table = random_table(37, &likelihood);
+        let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+        selection.log_density(&[1, 0, 0], &theta, &mut [0.0; 3]).unwrap()
+    };
+    let (mixed, poisson) = (value(Likelihood::NegativeBinomial { size: Some(1e7) }), value(Likelihood::Poisson {}));
+    assert!((mixed - poisson).abs() < 1e-3, "{mixed} {poisson}");
 }

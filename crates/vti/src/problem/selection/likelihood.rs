@@ -36,12 +36,31 @@ pub enum Likelihood {
     Logistic {},
     /// Counts with the logarithm of their mean.
     Poisson {},
+    /// Counts with the logarithm of their mean μ, and the variance `μ + μ²/size`: more than Poisson counts have.
+    NegativeBinomial {
+        /// How near they are to Poisson counts; a parameter if none.
+        #[serde(default)]
+        size: Option<f64>,
+    },
 }
 
 impl Likelihood {
-    /// Whether a scale is among the parameters.
+    /// Whether the scale of the errors is among the parameters.
     pub fn has_scale(&self) -> bool {
         matches!(self, Self::Gaussian { sigma: None } | Self::StudentT { .. })
+    }
+
+    /// The parameter that stands before the coefficients, where there is one: it is positive.
+    pub fn own_parameter(&self) -> Option<&'static str> {
+        match self {
+            Self::NegativeBinomial { size: None } => Some("size"),
+            likelihood => likelihood.has_scale().then_some("sigma"),
+        }
+    }
+
+    /// How many parameters stand before the coefficients: 1 or none.
+    pub fn own_parameters(&self) -> usize {
+        usize::from(self.own_parameter().is_some())
     }
 
     /// Whether the predictor is the response's mean, or its median.
@@ -51,7 +70,7 @@ impl Likelihood {
 
     /// Whether the response counts something.
     pub fn has_counts(&self) -> bool {
-        matches!(self, Self::Poisson {})
+        matches!(self, Self::Poisson {} | Self::NegativeBinomial { .. })
     }
 
     /// Refuses settings out of their range.
@@ -66,6 +85,7 @@ impl Likelihood {
                 positive("sigma2", sigma2)
             }
             Self::StudentT { df } => positive("df", df),
+            Self::NegativeBinomial { size } => positive("size", size.unwrap_or(1.0)),
             Self::Logistic {} | Self::Poisson {} => Ok(()),
         }
     }
@@ -74,7 +94,9 @@ impl Likelihood {
     pub(super) fn check(&self, response: &[f64]) -> Result<(), TableError> {
         let (fine, expected): (fn(f64) -> bool, _) = match self {
             Self::Logistic {} => (|y| y == 0.0 || y == 1.0, "0 or 1"),
-            Self::Poisson {} => (|y| y >= 0.0 && y.fract() == 0.0, "a count (0, 1, 2, …)"),
+            Self::Poisson {} | Self::NegativeBinomial { .. } => {
+                (|y| y >= 0.0 && y.fract() == 0.0, "a count (0, 1, 2, …)")
+            }
             _ => return Ok(()),
         };
         match response.iter().position(|&y| !fine(y)) {
@@ -93,7 +115,9 @@ impl Likelihood {
                 n * (ln_gamma(0.5 * (df + 1.0)) - ln_gamma(0.5 * df) - 0.5 * (df * std::f64::consts::PI).ln())
             }
             Self::Logistic {} => 0.0,
-            Self::Poisson {} => -response.iter().map(|y| ln_gamma(y + 1.0)).sum::<f64>(),
+            Self::Poisson {} | Self::NegativeBinomial { .. } => {
+                -response.iter().map(|y| ln_gamma(y + 1.0)).sum::<f64>()
+            }
         }
     }
 }
@@ -102,14 +126,15 @@ impl Likelihood {
 pub(super) struct Pointwise<'a> {
     pub likelihood: Likelihood,
     pub response: &'a [f64],
-    /// The scale, where it is a parameter.
+    /// The scale or size, where it is a parameter.
     pub scale: f64,
     /// In: η. Out: ∂ log likelihood/∂η.
     pub predictor: &'a mut [f64],
 }
 
 impl Kernel<f64> for Pointwise<'_> {
-    /// The log likelihood, and its derivative with respect to the logarithm of the scale.
+    /// The log likelihood, and its derivative with respect to the logarithm of the scale or size. Of negative binomial counts
+    /// what depends on the size alone is left out ([`super::counts`]).
     type Output = (f64, f64);
 
     #[inline(always)]
@@ -163,6 +188,18 @@ impl Kernel<f64> for Pointwise<'_> {
                     (y * predictor - mean, y - mean)
                 });
                 (value, 0.0)
+            }
+            Likelihood::NegativeBinomial { size } => {
+                let size = size.unwrap_or(scale);
+                let log_size = size.ln();
+                let mut by_size = [0.0; LANES];
+                let value = each_lane(response, predictor, |lane, y, predictor| {
+                    let t = predictor - log_size;
+                    let (softplus, mean) = (t.softplus(), (y + size) * t.sigmoid());
+                    by_size[lane] += mean - size * softplus;
+                    (y * predictor - (y + size) * softplus, y - mean)
+                });
+                (value, by_size.iter().sum())
             }
         }
     }

@@ -4,6 +4,7 @@
 mod averages;
 mod closed_form;
 mod conjugate;
+mod counts;
 mod data;
 mod design;
 mod eigen;
@@ -30,6 +31,7 @@ use serde::{Deserialize, Serialize};
 pub use averages::{Average, averages};
 pub use closed_form::ClosedForm;
 pub use conjugate::Conjugate;
+pub(crate) use counts::log_rising;
 pub use data::{RegressionData, TableError, Term};
 pub use design::{Design, Scaling, Standardise};
 pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};
@@ -39,6 +41,7 @@ pub use prior::{CoefficientPrior, ModelPrior};
 pub use quadrature::{QuadratureLimits, evidence_by_quadrature};
 pub use weighed::WeighedModels;
 
+use self::counts::Rising;
 use self::exact::PriorOfG;
 use self::gaussian::{Products, Squares};
 use self::gram::{AddScaled, Dot, gram, log_determinant};
@@ -122,10 +125,12 @@ pub struct Selection {
     mixture: Option<Mixture>,
     /// Constant part of the log likelihood.
     constant: f64,
-    /// Center of the proper prior of the log scale.
+    /// Center of the proper prior of the log scale, or of the log size.
     log_scale: f64,
     /// log |XᵀX| of models met so far.
     determinants: RwLock<HashMap<Box<[u16]>, f64>>,
+    /// Of negative binomial counts.
+    rising: Option<Rising>,
     /// What Gaussian errors need of the response; the others need all of it.
     products: Option<Products>,
     /// What preconditioners are made of.
@@ -134,6 +139,9 @@ pub struct Selection {
 
 /// Standard deviation of the proper prior of the log scale: within a factor of 7 with probability 0.95.
 const LOG_SCALE_SD: f64 = 1.0;
+
+/// The same of the log size: within a factor of 50.
+const LOG_SIZE_SD: f64 = 2.0;
 
 /// The most determinants that are kept.
 const MAX_KEPT_DETERMINANTS: usize = 1 << 20;
@@ -167,11 +175,11 @@ impl Selection {
         if settings.likelihood.has_identity_link() {
             design.subtract_offset();
         }
-        let scale = usize::from(settings.likelihood.has_scale());
+        let own = settings.likelihood.own_parameters();
         let blocks: Vec<usize> = design.terms().iter().map(|(_, columns)| *columns).collect();
         let names = design.terms().iter().map(|(name, _)| name.clone()).collect();
-        let space = Subsets::of_blocks(design.always() + scale, &blocks)?.with_names(names)?;
-        let constraints = (scale == 1).then(|| {
+        let space = Subsets::of_blocks(design.always() + own, &blocks)?.with_names(names)?;
+        let constraints = (own == 1).then(|| {
             let reals = std::iter::repeat_n(Constraint::Real, design.columns());
             Constraints::new(std::iter::once(Constraint::Positive).chain(reals).collect())
         });
@@ -194,12 +202,14 @@ impl Selection {
             | CoefficientPrior::ZellnerSiow {} => n,
             CoefficientPrior::Normal { scale } => scale * scale,
         };
+        let mixed = matches!(settings.likelihood, Likelihood::NegativeBinomial { .. });
         let mut selection = Self {
             gram: gram(&design),
             spread,
             mixture,
             constant: settings.likelihood.constant(response),
-            log_scale: sd.max(f64::MIN_POSITIVE).ln(),
+            log_scale: if mixed { counts::log_size_by_moments(response) } else { sd.max(f64::MIN_POSITIVE).ln() },
+            rising: mixed.then(|| Rising::new(response)),
             determinants: RwLock::new(HashMap::new()),
             products: None,
             quadratic: OnceLock::new(),
@@ -243,9 +253,16 @@ impl Selection {
         self.mixture.map_or(PriorOfG::Fixed(self.spread), PriorOfG::Mixture)
     }
 
-    /// Mean and standard deviation of the log scale's proper prior.
+    /// Mean and standard deviation of the log scale's proper prior, or of the log size's.
     fn log_scale_prior(&self) -> (f64, f64) {
-        (self.log_scale, LOG_SCALE_SD)
+        (self.log_scale, if self.rising.is_some() { LOG_SIZE_SD } else { LOG_SCALE_SD })
+    }
+
+    /// The log-normal prior of the scale or size, proper and wide, and its derivative with respect to the logarithm.
+    fn log_normal_prior(&self, own: f64) -> (f64, f64) {
+        let (centre, sd) = self.log_scale_prior();
+        let off = (own.ln() - centre) / sd;
+        (-0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln() - own.ln(), -off / sd - 1.0)
     }
 
     /// XᵀX of all columns, row-major.
@@ -281,7 +298,7 @@ impl Selection {
     fn log_prior_theta(&self, given: &Given<'_>, squares: f64, gradient: &mut [f64]) -> PriorOfTheta {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let has_scale = self.settings.likelihood.has_scale();
-        let Given { model, columns, scale, coefficients } = *given;
+        let Given { model, columns, scale, coefficients, .. } = *given;
         if let CoefficientPrior::Normal { scale: sd } = self.settings.prior {
             let k = coefficients.len() as f64;
             let precision = 1.0 / self.spread;
@@ -290,10 +307,9 @@ impl Selection {
             let mut value = -0.5 * squares * precision - k * (sd.ln() + half_log_tau);
             let mut by_log_scale = 0.0;
             if has_scale {
-                // The scale is log-normal: proper, and wide.
-                let off = (scale.ln() - self.log_scale) / LOG_SCALE_SD;
-                value -= 0.5 * off * off + LOG_SCALE_SD.ln() + half_log_tau + scale.ln();
-                by_log_scale = -off / LOG_SCALE_SD - 1.0;
+                let (of_scale, by_log) = self.log_normal_prior(scale);
+                value += of_scale;
+                by_log_scale = by_log;
             }
             return PriorOfTheta { value, by_log_scale, precision: 0.0 };
         }
@@ -314,19 +330,21 @@ impl Selection {
 
     /// One row of a batch.
     fn evaluate(&self, work: &mut Work, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> f64 {
-        let scaled = usize::from(self.settings.likelihood.has_scale());
-        let scale = if scaled == 1 { theta[0] } else { self.known_scale() };
+        let likelihood = self.settings.likelihood;
+        let before = likelihood.own_parameters();
+        let own = if before == 1 { theta[0] } else { self.known_scale() };
+        let scale = if likelihood.has_scale() { own } else { self.known_scale() };
         self.design.model_columns(model, &mut work.columns);
         gradient.fill(0.0);
         let Work { columns, rows } = work;
-        let given = Given { model, columns, scale, coefficients: &theta[scaled..] };
-        let by_coefficients = &mut gradient[scaled..];
-        let (value, by_log_scale) = match &self.products {
+        let given = Given { model, columns, own, scale, coefficients: &theta[before..] };
+        let by_coefficients = &mut gradient[before..];
+        let (value, by_log_own) = match &self.products {
             Some(products) => self.evaluate_by_products(products, &given, rows, by_coefficients),
             None => self.evaluate_by_rows(&given, rows, by_coefficients),
         };
-        if scaled == 1 {
-            gradient[0] = by_log_scale / scale;
+        if before == 1 {
+            gradient[0] = by_log_own / own;
         }
         value + self.constant
     }
@@ -357,7 +375,7 @@ impl Selection {
         [slopes, by_predictor]: &mut [Vec<f64>; 2],
         gradient: &mut [f64],
     ) -> (f64, f64) {
-        let Given { columns, scale, coefficients, .. } = *given;
+        let Given { columns, own, coefficients, .. } = *given;
         let instructions = Instructions::detect();
         let rows = self.design.rows();
         // Slopes first: a g-prior looks at them alone.
@@ -370,8 +388,9 @@ impl Selection {
         by_predictor.extend(slopes.iter().map(|x| x + coefficients[0]));
         by_predictor.iter_mut().zip(self.design.offset()).for_each(|(predictor, offset)| *predictor += offset);
         let (response, likelihood) = (self.design.response(), self.settings.likelihood);
-        let (value, by_log_scale) =
-            instructions.run(Pointwise { likelihood, response, scale, predictor: by_predictor });
+        let (value, by_log_own) =
+            instructions.run(Pointwise { likelihood, response, scale: own, predictor: by_predictor });
+        let (beside, beside_by_log_own) = self.beside(own);
         let g_prior = self.settings.prior.is_g();
         let squares = if g_prior { slopes.iter().map(|x| x * x).sum() } else { 0.0 };
         let prior = self.log_prior_theta(given, squares, gradient);
@@ -381,7 +400,17 @@ impl Selection {
         for (&column, g) in columns.iter().zip(gradient) {
             *g += instructions.run(Dot { a: self.design.column(column as usize), b: by_predictor });
         }
-        (value + prior.value, by_log_scale + prior.by_log_scale)
+        (value + beside + prior.value, by_log_own + beside_by_log_own + prior.by_log_scale)
+    }
+
+    /// What negative binomial counts have beside a sum over rows: what depends on their size alone, and its prior.
+    fn beside(&self, own: f64) -> (f64, f64) {
+        let (mut value, mut by_log_own) = counts::beside(self, own);
+        if let Likelihood::NegativeBinomial { size: None } = self.settings.likelihood {
+            let (prior, by_log) = self.log_normal_prior(own);
+            (value, by_log_own) = (value + prior, by_log_own + by_log);
+        }
+        (value, by_log_own)
     }
 
     /// The scale where it is no parameter: what a g-prior means by σ.
@@ -399,6 +428,9 @@ impl Selection {
 struct Given<'a> {
     model: &'a [u16],
     columns: &'a [u32],
+    /// The likelihood's own parameter, or what is known of it.
+    own: f64,
+    /// What a g-prior means by σ.
     scale: f64,
     coefficients: &'a [f64],
 }
@@ -456,8 +488,8 @@ impl Problem for Selection {
     }
 
     fn parameter_names(&self) -> Vec<String> {
-        let scale = self.settings.likelihood.has_scale().then(|| "sigma".to_string());
-        scale.into_iter().chain(self.design.names().iter().cloned()).collect()
+        let own = self.settings.likelihood.own_parameter().map(String::from);
+        own.into_iter().chain(self.design.names().iter().cloned()).collect()
     }
 
     fn log_density_batch(&self, batch: DensityBatch<'_>, workers: &Workers) -> Result<(), BatchError> {

@@ -1,6 +1,6 @@
 //! Where coefficients may lie, before the response is looked at closely.
 
-use super::{CoefficientPrior, Design, LOG_SCALE_SD, Likelihood, Selection};
+use super::{CoefficientPrior, Design, Likelihood, Selection};
 
 /// Standard deviation of a logit or of a logarithmic mean that nothing is known about.
 const PREDICTOR_SD: f64 = 2.5;
@@ -10,8 +10,8 @@ const PREDICTOR_SD: f64 = 2.5;
 pub(super) fn reference(selection: &Selection) -> Vec<(f64, f64)> {
     let design = selection.design();
     let mut found = Vec::with_capacity(design.columns() + 1);
-    if selection.settings.likelihood.has_scale() {
-        found.push((selection.log_scale, LOG_SCALE_SD));
+    if selection.settings.likelihood.own_parameter().is_some() {
+        found.push(selection.log_scale_prior());
     }
     match selection.settings.prior {
         CoefficientPrior::Normal { scale } => found.extend((0..design.columns()).map(|_| (0.0, scale))),
@@ -47,7 +47,9 @@ fn intercept(selection: &Selection) -> (f64, f64) {
             let offset = selection.design().offset().iter().sum::<f64>() / n;
             (((sum + 0.5) / (n - sum + 0.5)).ln() - offset, PREDICTOR_SD)
         }
-        Likelihood::Poisson {} => (((sum + 0.5) / exposure(selection.design())).ln(), PREDICTOR_SD),
+        Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => {
+            (((sum + 0.5) / exposure(selection.design())).ln(), PREDICTOR_SD)
+        }
         _ => (sum / n, selection.log_scale.exp() + selection.known_scale()),
     }
 }
