@@ -246,7 +246,7 @@ fn evidences_of_mixtures_are_integrals_of_the_joint_density() {
     let values: Vec<f64> = (0..12).map(|i| f64::from(i) + 0.3 * f64::from(i * i % 5)).collect();
     let response = values.iter().enumerate().map(|(i, x)| 2.0 * x + (3.0 * i as f64).sin()).collect();
     let term = Term { name: "x".into(), columns: vec!["x".into()], values, always: false };
-    let table = RegressionData { response_name: "y".into(), response, terms: vec![term] };
+    let table = RegressionData { response_name: "y".into(), response, terms: vec![term], ..RegressionData::default() };
     for sigma in [Some(0.9), None] {
         for prior in MIXTURES {
             let selection = selection_with(&table, sigma, prior);

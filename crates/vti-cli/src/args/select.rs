@@ -44,6 +44,9 @@ pub(crate) struct ProblemArgs {
     /// Counts are proportional to this column (time, area, people): its logarithm is added to every row's linear predictor
     #[arg(long, requires = "response", value_name = "COLUMN")]
     pub(crate) exposure: Option<String>,
+    /// Rows count as often as this column says: a row of weight 2 is there twice (frequencies, whole or not, no precisions)
+    #[arg(long, requires = "response", value_name = "COLUMN")]
+    pub(crate) weights: Option<String>,
     /// What becomes of missing values. error: they are counted and refused. drop: their rows are left out. indicator: the
     /// column's mean stands for them, and a term NAME_missing says where [default: error]
     #[arg(long, requires = "response", value_enum)]
@@ -69,12 +72,15 @@ impl ProblemArgs {
             categorical,
             offset,
             exposure,
+            weights,
             missing,
             missing_values,
             no_standardize,
         } = self;
         replace(&mut source.missing, missing);
-        for (place, named) in [(&mut problem.offset, offset), (&mut problem.exposure, exposure)] {
+        for (place, named) in
+            [(&mut problem.offset, offset), (&mut problem.exposure, exposure), (&mut problem.weights, weights)]
+        {
             replace(place, &named.clone().map(Some));
         }
         replace(&mut problem.likelihood, likelihood);

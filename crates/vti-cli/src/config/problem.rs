@@ -96,6 +96,9 @@ pub(crate) struct SelectConfig {
     /// What counts are proportional to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) exposure: Option<String>,
+    /// How much rows count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) weights: Option<String>,
     #[serde(default = "yes")]
     pub(crate) standardize: bool,
     #[serde(default = "gaussian")]
@@ -124,6 +127,7 @@ impl SelectConfig {
             categorical: Vec::new(),
             offset: None,
             exposure: None,
+            weights: None,
             standardize: true,
             likelihood,
             prior,
@@ -139,12 +143,12 @@ impl SelectConfig {
 
     /// Which columns take part.
     pub(crate) fn choice(&self, source: &SourceConfig) -> Choice {
-        let Self { response, always, categorical, offset, exposure, .. } = self.clone();
+        let Self { response, always, categorical, offset, exposure, weights, .. } = self.clone();
         let SourceConfig { include, exclude, missing, missing_values, .. } = source.clone();
         let named = [(offset, false), (exposure, true)];
         let offset = |(column, exposure): (Option<String>, bool)| Some(Offset { column: column?, exposure });
         let offsets = named.into_iter().filter_map(offset).collect();
-        Choice { response, include, exclude, always, categorical, offsets, missing, missing_values }
+        Choice { response, include, exclude, always, categorical, offsets, weights, missing, missing_values }
     }
 }
 

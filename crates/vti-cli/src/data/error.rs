@@ -38,7 +38,7 @@ pub(crate) enum DataError {
     #[error("{n} is the response and cannot be listed in {option} as well\nhint: take it out of {option}", n = shown(name))]
     ResponseListed { name: String, option: &'static str },
     #[error(
-        "{n} is what {option} adds to predictors and cannot be listed in {other} as well\nhint: take it out of one of them", n = shown(name))]
+        "{n} is what {option} names and cannot be listed in {other} as well\nhint: take it out of one of them", n = shown(name))]
     OffsetListed { name: String, option: &'static str, other: &'static str },
     #[error(
         "--exposure {n}: exposures are of counts, which this likelihood does not have\nhint: --likelihood poisson or negative-binomial; --offset {n} adds the column as it is", n = shown(name))]
@@ -46,6 +46,9 @@ pub(crate) enum DataError {
     #[error(
         "{file}: {place}, column {c}: the exposure {value} is not positive, and counts are proportional to it\nhint: mend the cell, or leave the row out", c = shown(column))]
     Exposure { file: String, place: String, column: String, value: f64 },
+    #[error(
+        "{file}: {place}, column {c}: the weight {value} is not positive\nhint: leave out rows that do not count", c = shown(column))]
+    Weight { file: String, place: String, column: String, value: f64 },
     #[error("{n} is listed in both --exclude and {option}\nhint: take it out of one of them", n = shown(name))]
     ListedTwice { name: String, option: &'static str },
     #[error(

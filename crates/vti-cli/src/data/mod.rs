@@ -44,8 +44,8 @@ pub(crate) fn load(name: &str, choice: &Choice, likelihood: &Likelihood) -> Resu
     let (schema, mut notes) = Schema::learn(&mut raw, choice, likelihood)?;
     let response = schema.response(&raw)?;
     let terms = schema.terms(&raw)?.terms;
-    let offset = schema.offset(&raw)?;
-    let table = RegressionData { response_name: schema.response.clone(), response, terms, offset };
+    let (offset, weights) = (schema.offset(&raw)?, offset::weights(choice.weights.as_deref(), &raw)?);
+    let table = RegressionData { response_name: schema.response.clone(), response, terms, offset, weights };
     notes.extend(schema.notes());
     notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
     Ok(Loaded { table, notes, schema, fingerprint: source.fingerprint(), raw })

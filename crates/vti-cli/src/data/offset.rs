@@ -1,4 +1,4 @@
-//! Columns that are added to predictors as they are, or whose logarithms are.
+//! Columns that are added to predictors as they are, or whose logarithms are; columns that rows are weighted by.
 
 use serde::{Deserialize, Serialize};
 use vti::problem::selection::Likelihood;
@@ -51,24 +51,39 @@ impl Offset {
     }
 }
 
-/// What is added to predictors is no covariate, and exposures are of counts.
+/// What is added to predictors, and what rows are weighted by, is no covariate, and exposures are of counts.
 pub(super) fn check(raw: &Raw, choice: &Choice, likelihood: &Likelihood) -> Result<(), DataError> {
-    for offset in &choice.offsets {
-        let (name, option) = (offset.column.clone(), offset.option());
-        if offset.exposure && !likelihood.has_counts() {
-            return Err(DataError::NoCounts { name });
-        }
-        schema::check_list(raw, std::slice::from_ref(&name), option, &choice.exclude)?;
-        if name == choice.response {
-            return Err(DataError::ResponseListed { name, option });
+    if let Some(offset) = choice.offsets.iter().find(|offset| offset.exposure && !likelihood.has_counts()) {
+        return Err(DataError::NoCounts { name: offset.column.clone() });
+    }
+    let offsets = choice.offsets.iter().map(|offset| (&offset.column, offset.option()));
+    for (name, option) in offsets.chain(choice.weights.iter().map(|name| (name, "--weights"))) {
+        schema::check_list(raw, std::slice::from_ref(name), option, &choice.exclude)?;
+        if *name == choice.response {
+            return Err(DataError::ResponseListed { name: name.clone(), option });
         }
         for (list, other) in [(&choice.always, "--always"), (&choice.categorical, "--categorical")] {
-            if list.contains(&name) {
-                return Err(DataError::OffsetListed { name, option, other });
+            if list.contains(name) {
+                return Err(DataError::OffsetListed { name: name.clone(), option, other });
             }
         }
     }
     Ok(())
+}
+
+/// How much the rows of a table that is learned from count; empty if all count alike.
+pub(super) fn weights(name: Option<&str>, raw: &Raw) -> Result<Vec<f64>, DataError> {
+    let Some(name) = name else { return Ok(Vec::new()) };
+    let column = schema::find(raw, name)?;
+    schema::check_kind(raw, column)?;
+    let weights = numbers(raw, column)?;
+    match weights.iter().position(|weight| *weight <= 0.0) {
+        None => Ok(weights),
+        Some(row) => {
+            let (file, place, column) = (raw.file.clone(), raw.place(row), name.to_string());
+            Err(DataError::Weight { file, place, column, value: weights[row] })
+        }
+    }
 }
 
 /// The sum of all offsets of a table that is learned from; empty without any.

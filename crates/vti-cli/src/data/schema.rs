@@ -26,6 +26,8 @@ pub(crate) struct Choice {
     pub(crate) categorical: Vec<String>,
     /// Added to predictors.
     pub(crate) offsets: Vec<Offset>,
+    /// How much rows count.
+    pub(crate) weights: Option<String>,
     pub(crate) missing: Missing,
     /// Words for a missing value beside the usual ones.
     pub(crate) missing_values: Vec<String>,
@@ -101,7 +103,8 @@ impl Schema {
         let (include, exclude, always) = (set(&choice.include), set(&choice.exclude), set(&choice.always));
         let categorical = set(&choice.categorical);
         let offsets: HashSet<&str> = choice.offsets.iter().map(|offset| offset.column.as_str()).collect();
-        let required: HashSet<&str> = offsets.iter().copied().chain([choice.response.as_str()]).collect();
+        let weights = choice.weights.as_deref();
+        let required: HashSet<&str> = offsets.into_iter().chain(weights).chain([choice.response.as_str()]).collect();
         let named: HashSet<&str> = include.union(&always).chain(&required).copied().collect();
         let columns = raw.names();
         let mut left_out: Vec<LeftOut> = take_index(raw, &named).into_iter().collect();

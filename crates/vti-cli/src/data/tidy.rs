@@ -28,7 +28,7 @@ impl LeftOut {
 pub(super) struct Known<'a> {
     /// None of a graph.
     pub(super) response: Option<&'a str>,
-    /// Columns without which a row says nothing: the response, and what is added to its predictor.
+    /// Columns without which a row says nothing: the response, what is added to its predictor, its weight.
     pub(super) required: HashSet<&'a str>,
     /// Columns that somebody asked for by name: they are not left out silently.
     pub(super) named: HashSet<&'a str>,

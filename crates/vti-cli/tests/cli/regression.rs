@@ -1,4 +1,4 @@
-//! What people who fit regressions need: offsets and exposures, counts that vary more than Poisson ones.
+//! What people who fit regressions need: weights, offsets and exposures, counts that vary more than Poisson ones.
 
 use crate::support::{Scratch, number};
 
@@ -39,7 +39,7 @@ fn counts_are_proportional_to_their_exposure() {
     let names: Vec<&String> = summary["inclusion"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["x", "z"]);
     // Log rates have the slope they were made with, four standard errors being 0.3.
-    assert!((number(&summary["coefficients"]["x"]["mean"]["corrected"]) - 1.5).abs() < 0.3, "{summary}");
+    assert!((number(&summary["coefficients"]["x"]["corrected"]) - 1.5).abs() < 0.3, "{summary}");
     // Twice the time, twice the counts; no time, no prediction; no column, no answer.
     scratch.write("new.csv", "x,z,days\n0.3,0.4,5\n0.3,0.4,10\n0.3,0.4,0\n0.3,0.4,\n");
     let predicted = scratch.fine(&["predict", "run", "new.csv"]);
@@ -115,7 +115,7 @@ fn overdispersed_counts_are_told_and_have_a_likelihood() {
     // Half of replicates vary more than what was observed if the model fits.
     assert!((number(&outcome["dispersion"]["ratio"]) - 1.0).abs() < 0.25, "{outcome}");
     assert!(number(&outcome["loo"]["elpd"]) > number(&poisson["outcomes"][0]["loo"]["elpd"]) + 20.0, "{outcome}");
-    let size = number(&summary["coefficients"]["size"]["mean"]["corrected"]);
+    let size = number(&summary["coefficients"]["size"]["corrected"]);
     assert!((0.5..2.0).contains(&size), "{size}");
     scratch.write("new.csv", "x,z\n0.3,0.4\n");
     let found = predictions(&scratch.fine(&["predict", "run", "new.csv"]).data);
@@ -126,4 +126,46 @@ fn overdispersed_counts_are_told_and_have_a_likelihood() {
     scratch.write("t.csv", scratch.read("t.csv").replace("z,count", "size,count"));
     let named = ["select", "t.csv", "--response", "count", "--out", "other", "--likelihood", "negative-binomial"];
     scratch.refused(&named, &["cannot be called size"]);
+}
+
+#[test]
+fn rows_count_as_much_as_their_weights_say() {
+    let scratch = Scratch::new();
+    let line = |row: u32| {
+        let (x, z) = (noise(row, 577), noise(row, 331));
+        let count = ((1.0 + x).exp() + 3.0 * noise(row, 719) - 1.5).round().max(0.0);
+        (format!("{x},{z},{},{count}", x + noise(row, 467)), 1 + row % 3)
+    };
+    let table = |weights: fn(u32) -> f64| {
+        let rows = (0..40).map(line).map(|(cells, weight)| format!("{cells},{}\n", weights(weight)));
+        rows.fold("x,z,y,count,w\n".to_string(), |table, row| table + &row)
+    };
+    scratch.write("t.csv", table(f64::from));
+    let repeated = (0..40).map(line).flat_map(|(cells, weight)| vec![format!("{cells}\n"); weight as usize]);
+    scratch.write("repeated.csv", repeated.fold("x,z,y,count\n".to_string(), |table, row| table + &row));
+    let enumerate = |file: &str, response: &str, more: &[&str]| {
+        let question = ["enumerate", file, "--response", response, "--include", "x,z"];
+        scratch.fine(&[&question[..], more].concat()).data
+    };
+    // Rows are there so often: in closed form, under every prior, and by quadrature.
+    let weights = ["--weights", "w"];
+    for prior in ["g", "hyper-g", "zellner-siow", "normal:2"] {
+        let prior = ["--prior", prior];
+        let found = enumerate("t.csv", "y", &[&prior[..], &weights].concat());
+        assert_eq!(found, enumerate("repeated.csv", "y", &prior));
+        assert_ne!(found, enumerate("t.csv", "y", &prior));
+    }
+    let poisson = ["--likelihood", "poisson"];
+    let found = enumerate("t.csv", "count", &[&poisson[..], &weights].concat());
+    assert_eq!(found, enumerate("repeated.csv", "count", &poisson));
+    // Learned, with a page and predictions, for which weights are not needed.
+    let question = ["select", "t.csv", "--response", "count", "--include", "x,z", "--out", "run"];
+    scratch.fine(&[&question[..], &poisson, &weights, &SMALL].concat());
+    scratch.write("new.csv", "x,z\n0.3,0.4\n");
+    scratch.fine(&["predict", "run", "new.csv"]);
+    scratch.write("t.csv", table(|weight| f64::from(weight) - 1.0));
+    let refused = ["select", "t.csv", "--response", "y", "--weights", "w", "--out", "new"];
+    scratch.refused(&refused, &["line 2, column w: the weight 0 is not positive"]);
+    scratch.write("t.csv", table(|weight| f64::from(weight) / 100.0));
+    scratch.refused(&refused, &["the weights sum to", "multiply weights that are shares"]);
 }

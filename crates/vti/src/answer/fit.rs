@@ -105,6 +105,7 @@ fn selection_fit(
         observed: design.response(),
         likelihood,
         offset: design.offset(),
+        weights: design.weights(),
         predict: Box::new(Regression { selection, draws }),
         null: Null::Intercept,
     };
@@ -214,6 +215,7 @@ fn dag_fit(
             observed: &dag.table().columns[node],
             likelihood,
             offset: &[],
+            weights: &[],
             predict: Box::new(Node { dag, parents, draws }),
             null: Null::Zero,
         }

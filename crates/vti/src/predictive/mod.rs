@@ -239,6 +239,7 @@ pub enum MisfitKind {
 ///     observed: &numbers,
 ///     likelihood: Likelihood::Gaussian { sigma: Some(sigma) },
 ///     offset: &[],
+///     weights: &[],
 ///     predict: Box::new(Means(Vec::clone(&draws))),
 ///     null: Null::Zero,
 /// };

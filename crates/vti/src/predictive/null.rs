@@ -29,25 +29,31 @@ const NEGLIGIBLE: f64 = 60.0;
 pub(super) fn elpd(outcome: &Outcome<'_>, rows: &[usize], workers: &Workers) -> Vec<f64> {
     let observed = outcome.observed;
     let step = observed.len().div_ceil(MAX_ROWS).max(1);
-    let row = |row: usize| (Observation::new(outcome.likelihood, observed[row]), offset_of(outcome, row));
+    let row = |row: usize| (Observation::of(outcome, row), offset_of(outcome, row));
     let all: Vec<(Observation, f64)> = (0..observed.len()).step_by(step).map(row).collect();
     let each_counts = observed.len() as f64 / all.len().max(1) as f64;
     // Each point with its log likelihood of all rows.
     let mut points: Vec<(f64, f64, f64)> =
         grid(outcome).into_iter().map(|(location, scale)| (location, scale, 0.0)).collect();
     workers.for_each(&mut points, |_, (location, scale, sum)| {
-        let logs = all.iter().map(|(observation, offset)| observation.log_density(*location + offset, *scale));
+        let logs = all.iter().map(|(observation, offset)| {
+            observation.log_likelihood(observation.log_density(*location + offset, *scale))
+        });
         *sum = each_counts * logs.sum::<f64>();
     });
     let best = points.iter().map(|point| point.2).fold(f64::NEG_INFINITY, f64::max);
     points.retain(|point| point.2 > best - NEGLIGIBLE);
-    let log_total = log_sum_exp(&points.iter().map(|point| point.2).collect::<Vec<f64>>());
     let mut found: Vec<f64> = vec![0.0; rows.len()];
     workers.for_each(&mut found, |place, elpd| {
         let (observation, offset) = row(rows[place]);
-        let without =
-            |&(location, scale, sum): &(f64, f64, f64)| sum - observation.log_density(location + offset, scale);
-        *elpd = log_total - log_sum_exp(&points.iter().map(without).collect::<Vec<f64>>());
+        let mut without = Vec::with_capacity(points.len());
+        let mut with = Vec::with_capacity(points.len());
+        for &(location, scale, sum) in &points {
+            let log_density = observation.log_density(location + offset, scale);
+            without.push(sum - observation.log_likelihood(log_density));
+            with.push(without[without.len() - 1] + log_density);
+        }
+        *elpd = log_sum_exp(&with) - log_sum_exp(&without);
     });
     found
 }
@@ -57,14 +63,24 @@ fn offset_of(outcome: &Outcome<'_>, row: usize) -> f64 {
     outcome.offset.get(row).copied().unwrap_or(0.0)
 }
 
+/// How much a row counts.
+fn weight_of(outcome: &Outcome<'_>, row: usize) -> f64 {
+    outcome.weights.get(row).copied().unwrap_or(1.0)
+}
+
+/// As how many rows they all count.
+fn total_weight(outcome: &Outcome<'_>) -> f64 {
+    (0..outcome.observed.len()).map(|row| weight_of(outcome, row)).sum()
+}
+
 /// Locations and scales, around where the numbers put them.
 fn grid(outcome: &Outcome<'_>) -> Vec<(f64, f64)> {
     let Outcome { likelihood, null, observed, .. } = *outcome;
-    let n = observed.len() as f64;
+    let n = total_weight(outcome);
     let (centre, spread) = centre(outcome);
     let location_error = match likelihood {
         Likelihood::Logistic {} => {
-            let usual = centre + outcome.offset.iter().sum::<f64>() / n;
+            let usual = centre + outcome.offset.iter().sum::<f64>() / observed.len() as f64;
             (n * 0.25 / (0.5 * usual).cosh().powi(2)).sqrt().recip()
         }
         Likelihood::Poisson {} => (exposure(outcome) * centre.exp()).sqrt().recip(),
@@ -94,19 +110,22 @@ fn grid(outcome: &Outcome<'_>) -> Vec<(f64, f64)> {
 
 /// What counts are proportional to, of all rows together: their number where nothing is known of them.
 fn exposure(outcome: &Outcome<'_>) -> f64 {
-    (0..outcome.observed.len()).map(|row| offset_of(outcome, row).exp()).sum()
+    (0..outcome.observed.len()).map(|row| weight_of(outcome, row) * offset_of(outcome, row).exp()).sum()
 }
 
 /// Where the numbers lie, as a predictor, and how far they spread.
 fn centre(outcome: &Outcome<'_>) -> (f64, f64) {
     let Outcome { likelihood, null, observed, .. } = *outcome;
-    let n = observed.len() as f64;
-    let mean = observed.iter().sum::<f64>() / n;
-    let spread_around = |centre: f64| (observed.iter().map(|y| (y - centre).powi(2)).sum::<f64>() / n).sqrt();
+    let n = total_weight(outcome);
+    let mean_of = |f: &dyn Fn(f64) -> f64| {
+        observed.iter().enumerate().map(|(row, y)| weight_of(outcome, row) * f(*y)).sum::<f64>() / n
+    };
+    let mean = mean_of(&|y| y);
+    let spread_around = |centre: f64| mean_of(&|y| (y - centre).powi(2)).sqrt();
     match likelihood {
         Likelihood::Logistic {} => {
             let p = (mean * n + 0.5) / (n + 1.0);
-            ((p / (1.0 - p)).ln() - outcome.offset.iter().sum::<f64>() / n, 1.0)
+            ((p / (1.0 - p)).ln() - outcome.offset.iter().sum::<f64>() / observed.len() as f64, 1.0)
         }
         Likelihood::Poisson {} => (((mean * n + 0.5) / exposure(outcome)).ln(), 1.0),
         Likelihood::NegativeBinomial { .. } => {
@@ -149,7 +168,8 @@ mod tests {
 
     fn elpd_with_offset(likelihood: Likelihood, null: Null, observed: &[f64], offset: &[f64]) -> Vec<f64> {
         let rows: Vec<usize> = (0..observed.len()).collect();
-        let outcome = Outcome { name: "y".into(), observed, likelihood, offset, predict: Box::new(Nothing), null };
+        let outcome =
+            Outcome { name: "y".into(), observed, likelihood, offset, weights: &[], predict: Box::new(Nothing), null };
         super::elpd(&outcome, &rows, &Workers::SINGLE)
     }
 

@@ -35,6 +35,8 @@ pub struct Outcome<'a> {
     pub likelihood: Likelihood,
     /// What is known of each row's predictor beforehand, under the simplest model as well; empty if nothing is.
     pub offset: &'a [f64],
+    /// How often each row counted when draws were learned: its log likelihood was multiplied by this. Empty if all count once.
+    pub weights: &'a [f64],
     /// What draws say.
     pub predict: Box<dyn Predict + 'a>,
     /// What to compare with.
@@ -48,11 +50,24 @@ pub(super) struct Observation {
     y: f64,
     /// The part of the log likelihood that depends on it alone.
     constant: f64,
+    /// How much its row counts.
+    weight: f64,
 }
 
 impl Observation {
     pub(super) fn new(likelihood: Likelihood, y: f64) -> Self {
-        Self { likelihood, y, constant: likelihood.constant(&[y]) }
+        Self { likelihood, y, constant: likelihood.constant(&[y], &[1.0]), weight: 1.0 }
+    }
+
+    /// A row of a column.
+    pub(super) fn of(outcome: &Outcome<'_>, row: usize) -> Self {
+        let weight = outcome.weights.get(row).copied().unwrap_or(1.0);
+        Self { weight, ..Self::new(outcome.likelihood, outcome.observed[row]) }
+    }
+
+    /// The row's part of the log likelihood: its log density, so often as the row counts.
+    pub(super) fn log_likelihood(&self, log_density: f64) -> f64 {
+        self.weight * log_density
     }
 
     /// `log p(y | predictor, scale)`.

@@ -21,7 +21,7 @@ fn term(name: &str, values: Vec<f64>) -> Term {
 }
 
 /// Random covariates, one of them a group of two columns, one always in; the response suits the likelihood.
-fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
+pub(crate) fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
     let mut stream = Stream::new(5, Purpose::Other(0), 0, 0);
     let mut normals = |n: usize| (0..n).map(|_| stream.normal()).collect::<Vec<f64>>();
     let (a, b, c, d) = (normals(rows), normals(rows), normals(2 * rows), normals(rows));
@@ -47,9 +47,15 @@ fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
 }
 
 /// Part of what is to be explained is known: a third of the first covariate.
-fn with_offset(table: RegressionData) -> RegressionData {
+pub(crate) fn with_offset(table: RegressionData) -> RegressionData {
     let offset = table.terms[0].values.iter().map(|x| 0.3 * x - 0.2).collect();
     RegressionData { offset, ..table }
+}
+
+/// Rows count once to three times.
+pub(crate) fn with_weights(table: RegressionData) -> RegressionData {
+    let weights = (0..table.response.len()).map(|row| (1 + row % 3) as f64).collect();
+    RegressionData { weights, ..table }
 }
 
 #[test]
@@ -66,7 +72,7 @@ fn gradients_agree_with_central_differences() {
     ];
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
-            let table = with_offset(random_table(37, &likelihood));
+            let table = with_weights(with_offset(random_table(37, &likelihood)));
             let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
             let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
             for model in [[0, 0, 0], [1, 0, 1], [1, 1, 1]] {
@@ -272,7 +278,7 @@ fn frames_lie_where_posteriors_do() {
     ];
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
-            let mut table = with_offset(random_table(60, &likelihood));
+            let mut table = with_weights(with_offset(random_table(60, &likelihood)));
             if likelihood.has_scale() {
                 // Far from unit scale.
                 table.response.iter_mut().for_each(|y| *y = 1e4 + 300.0 * *y);

@@ -301,7 +301,7 @@ impl Coefficients {
         let along =
             |vector: &[f64]| vector.iter().zip(&columns).map(|(v, &column)| v * products.cross[column as usize]).sum();
         Self {
-            rows: design.rows() as f64,
+            rows: design.total_weight(),
             mean: products.mean,
             total: products.square,
             prior_precision,

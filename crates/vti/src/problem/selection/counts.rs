@@ -15,9 +15,9 @@ use crate::stats::{digamma, ln_gamma};
 /// `Σ_i Σ_{k<y_i} log(1 + k/r)` of a column, for any r.
 #[derive(Debug)]
 pub(super) struct Rising {
-    /// How many rows are above 0, 1, 2, …
+    /// The weight of rows above 0, 1, 2, …
     above: Vec<f64>,
-    /// Different counts beyond that, and how many there are of each.
+    /// Counts beyond that, and their weights.
     large: Vec<(f64, f64)>,
 }
 
@@ -25,13 +25,14 @@ pub(super) struct Rising {
 const SUMMED: f64 = 128.0;
 
 impl Rising {
-    pub(super) fn new(counts: &[f64]) -> Self {
+    pub(super) fn new(counts: &[f64], weights: &[f64]) -> Self {
         let most = counts.iter().copied().fold(0.0, f64::max).min(SUMMED) as usize;
-        let above = (0..most).map(|k| counts.iter().filter(|y| **y > k as f64).count() as f64).collect();
-        let mut beyond: Vec<f64> = counts.iter().copied().filter(|y| *y > SUMMED).collect();
-        beyond.sort_by(f64::total_cmp);
-        let large = beyond.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect();
-        Self { above, large }
+        let rows = || counts.iter().copied().zip(weights.iter().copied());
+        let above = |k: usize| rows().filter(|(y, _)| *y > k as f64).map(|(_, weight)| weight).sum();
+        let mut beyond: Vec<(f64, f64)> = rows().filter(|(y, _)| *y > SUMMED).collect();
+        beyond.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let weigh = |same: &[(f64, f64)]| (same[0].0, same.iter().map(|(_, weight)| weight).sum());
+        Self { above: (0..most).map(above).collect(), large: beyond.chunk_by(|a, b| a.0 == b.0).map(weigh).collect() }
     }
 
     /// The sum, and its derivative with respect to log r.
@@ -61,10 +62,7 @@ pub(crate) fn log_rising(y: f64, size: f64) -> f64 {
 }
 
 /// The logarithm of the size that makes the variance of all counts, taken together, what it is.
-pub(super) fn log_size_by_moments(counts: &[f64]) -> f64 {
-    let n = counts.len() as f64;
-    let mean = counts.iter().sum::<f64>() / n;
-    let variance = counts.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / (n - 1.0);
+pub(super) fn log_size_by_moments(mean: f64, variance: f64) -> f64 {
     let size = mean * mean / (variance - mean).max(f64::MIN_POSITIVE);
     size.clamp(SMALLEST_SIZE, LARGEST_SIZE).ln()
 }
@@ -101,8 +99,9 @@ impl LogSize {
 /// The derivative of log likelihood and prior with respect to log r.
 fn slope(selection: &Selection, predictors: &[f64], log_size: f64) -> f64 {
     let (size, (centre, sd)) = (log_size.exp(), selection.log_scale_prior());
-    let row = |(y, predictor): (&f64, &f64)| by_log_size(*y, predictor - log_size, size);
-    let rows: f64 = selection.design.response().iter().zip(predictors).map(row).sum();
+    let design = &selection.design;
+    let row = |((y, predictor), weight): ((&f64, &f64), &f64)| weight * by_log_size(*y, predictor - log_size, size);
+    let rows: f64 = design.response().iter().zip(predictors).zip(design.weights()).map(row).sum();
     let rising = selection.rising.as_ref().map_or(0.0, |rising| rising.at(size).1);
     rows + rising - (log_size - centre) / (sd * sd)
 }

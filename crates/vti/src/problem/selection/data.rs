@@ -26,6 +26,9 @@ pub struct RegressionData {
     pub terms: Vec<Term>,
     /// What is added to each row's predictor beforehand, its coefficient being 1; empty if there is nothing.
     pub offset: Vec<f64>,
+    /// How often each row counts: its log likelihood is multiplied by its weight, so that a row of weight 2 is there twice, in
+    /// means of columns and in g-priors, too. Empty if all count once.
+    pub weights: Vec<f64>,
 }
 
 /// A table that nothing can be learned from.
@@ -57,6 +60,24 @@ pub enum TableError {
     Constant {
         /// Its name.
         column: String,
+    },
+    /// A weight that is not positive.
+    #[error("row {row}: the weight {value} is not positive")]
+    Weight {
+        /// Which row, counted from 1.
+        row: usize,
+        /// What stands there.
+        value: String,
+    },
+    /// Weights that leave less than a few rows.
+    #[error(
+        "the weights sum to {total}: all rows together count as less than {needed}\nhint: a row of weight 2 counts twice; multiply weights that are shares by the number of rows"
+    )]
+    TotalWeight {
+        /// Their sum.
+        total: String,
+        /// What it must be.
+        needed: usize,
     },
     /// Two columns of one name.
     #[error("there are two columns called {column}")]

@@ -105,9 +105,9 @@ impl Likelihood {
         }
     }
 
-    /// The part of the log likelihood that depends on the response alone.
-    pub(crate) fn constant(&self, response: &[f64]) -> f64 {
-        let n = response.len() as f64;
+    /// The part of the log likelihood that depends on the response and the weights of its rows alone.
+    pub(crate) fn constant(&self, response: &[f64], weights: &[f64]) -> f64 {
+        let n: f64 = weights.iter().sum();
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         match *self {
             Self::Gaussian { .. } | Self::Robust { .. } => -n * half_log_tau,
@@ -116,7 +116,7 @@ impl Likelihood {
             }
             Self::Logistic {} => 0.0,
             Self::Poisson {} | Self::NegativeBinomial { .. } => {
-                -response.iter().map(|y| ln_gamma(y + 1.0)).sum::<f64>()
+                -response.iter().zip(weights).map(|(y, weight)| weight * ln_gamma(y + 1.0)).sum::<f64>()
             }
         }
     }
@@ -126,6 +126,8 @@ impl Likelihood {
 pub(super) struct Pointwise<'a> {
     pub likelihood: Likelihood,
     pub response: &'a [f64],
+    /// Of the rows.
+    pub weights: &'a [f64],
     /// The scale or size, where it is a parameter.
     pub scale: f64,
     /// In: η. Out: ∂ log likelihood/∂η.
@@ -139,21 +141,21 @@ impl Kernel<f64> for Pointwise<'_> {
 
     #[inline(always)]
     fn run<V: Vector<f64>>(self) -> (f64, f64) {
-        let Self { likelihood, response, scale, predictor } = self;
-        let n = response.len() as f64;
+        let (likelihood, scale) = (self.likelihood, self.scale);
         match likelihood {
             Likelihood::Gaussian { sigma } => {
-                let precision = sigma.unwrap_or(scale).powi(-2);
-                let squares = each(response, predictor, |y, predictor| {
+                let sigma = sigma.unwrap_or(scale);
+                let (precision, log_sigma) = (sigma.powi(-2), sigma.ln());
+                self.each(|y, predictor| {
                     let r = y - predictor;
-                    (r * r, r * precision)
-                });
-                (-0.5 * squares * precision - n * sigma.unwrap_or(scale).ln(), squares * precision - n)
+                    let square = r * r * precision;
+                    [-0.5 * square - log_sigma, r * precision, square - 1.0]
+                })
             }
             Likelihood::Robust { alpha, sigma1, sigma2 } => {
                 let (a0, b0) = (((1.0 - alpha) / sigma1).ln(), (alpha / sigma2).ln());
                 let (pa, pb) = (sigma1.powi(-2), sigma2.powi(-2));
-                let value = each(response, predictor, |y, predictor| {
+                self.each(|y, predictor| {
                     let r = y - predictor;
                     let (a, b) = (a0 - 0.5 * r * r * pa, b0 - 0.5 * r * r * pb);
                     // Shares of both parts without overflow.
@@ -161,45 +163,32 @@ impl Kernel<f64> for Pointwise<'_> {
                     let larger = 1.0 / (1.0 + other);
                     let share = if a > b { larger } else { other * larger };
                     let top = if a > b { a } else { b };
-                    (top + Real::ln(1.0 + other), r * (pb + share * (pa - pb)))
-                });
-                (value, 0.0)
+                    [top + Real::ln(1.0 + other), r * (pb + share * (pa - pb)), 0.0]
+                })
             }
             Likelihood::StudentT { df } => {
-                let spread = df * scale * scale;
-                let mut by_scale = [0.0; LANES];
-                let value = each_lane(response, predictor, |lane, y, predictor| {
+                let (spread, log_scale) = (df * scale * scale, scale.ln());
+                self.each(|y, predictor| {
                     let r = y - predictor;
-                    let weight = (df + 1.0) * r / (spread + r * r);
-                    by_scale[lane] += weight * r;
-                    (-0.5 * (df + 1.0) * Real::ln(1.0 + r * r / spread), weight)
-                });
-                (value - n * scale.ln(), by_scale.iter().sum::<f64>() - n)
+                    let pull = (df + 1.0) * r / (spread + r * r);
+                    [-0.5 * (df + 1.0) * Real::ln(1.0 + r * r / spread) - log_scale, pull, pull * r - 1.0]
+                })
             }
             Likelihood::Logistic {} => {
-                let value = each(response, predictor, |y, predictor| {
-                    (y * predictor - predictor.softplus(), y - predictor.sigmoid())
-                });
-                (value, 0.0)
+                self.each(|y, predictor| [y * predictor - predictor.softplus(), y - predictor.sigmoid(), 0.0])
             }
-            Likelihood::Poisson {} => {
-                let value = each(response, predictor, |y, predictor| {
-                    let mean = Real::exp(predictor);
-                    (y * predictor - mean, y - mean)
-                });
-                (value, 0.0)
-            }
+            Likelihood::Poisson {} => self.each(|y, predictor| {
+                let mean = Real::exp(predictor);
+                [y * predictor - mean, y - mean, 0.0]
+            }),
             Likelihood::NegativeBinomial { size } => {
                 let size = size.unwrap_or(scale);
                 let log_size = size.ln();
-                let mut by_size = [0.0; LANES];
-                let value = each_lane(response, predictor, |lane, y, predictor| {
+                self.each(|y, predictor| {
                     let t = predictor - log_size;
                     let (softplus, mean) = (t.softplus(), (y + size) * t.sigmoid());
-                    by_size[lane] += mean - size * softplus;
-                    (y * predictor - (y + size) * softplus, y - mean)
-                });
-                (value, by_size.iter().sum())
+                    [y * predictor - (y + size) * softplus, y - mean, mean - size * softplus]
+                })
             }
         }
     }
@@ -208,28 +197,29 @@ impl Kernel<f64> for Pointwise<'_> {
 /// Sums run side by side in so many lanes.
 const LANES: usize = 16;
 
-/// Replaces each η by the second result and sums the first.
-#[inline(always)]
-fn each(response: &[f64], predictor: &mut [f64], f: impl Fn(f64, f64) -> (f64, f64)) -> f64 {
-    each_lane(response, predictor, |_, y, predictor| f(y, predictor))
-}
-
-#[inline(always)]
-fn each_lane(response: &[f64], predictor: &mut [f64], mut f: impl FnMut(usize, f64, f64) -> (f64, f64)) -> f64 {
-    let mut sums = [0.0; LANES];
-    let mut predictors = predictor.chunks_exact_mut(LANES);
-    let mut responses = response.chunks_exact(LANES);
-    for (predictor, y) in predictors.by_ref().zip(responses.by_ref()) {
-        for lane in 0..LANES {
-            let (value, derivative) = f(lane, y[lane], predictor[lane]);
-            sums[lane] += value;
-            predictor[lane] = derivative;
+impl Pointwise<'_> {
+    /// Replaces each η by the second result, and sums the first and the third, all of them by weight.
+    #[inline(always)]
+    fn each(self, f: impl Fn(f64, f64) -> [f64; 3]) -> (f64, f64) {
+        let (mut values, mut by_scale) = ([0.0; LANES], [0.0; LANES]);
+        let mut one = |lane: usize, y: f64, weight: f64, predictor: &mut f64| {
+            let [value, derivative, by_own] = f(y, *predictor);
+            values[lane] += weight * value;
+            by_scale[lane] += weight * by_own;
+            *predictor = weight * derivative;
+        };
+        let mut predictors = self.predictor.chunks_exact_mut(LANES);
+        let mut responses = self.response.chunks_exact(LANES);
+        let mut weights = self.weights.chunks_exact(LANES);
+        for ((predictor, y), weight) in predictors.by_ref().zip(responses.by_ref()).zip(weights.by_ref()) {
+            for lane in 0..LANES {
+                one(lane, y[lane], weight[lane], &mut predictor[lane]);
+            }
         }
+        let rest = responses.remainder().iter().zip(weights.remainder());
+        for (lane, (predictor, (&y, &weight))) in predictors.into_remainder().iter_mut().zip(rest).enumerate() {
+            one(lane, y, weight, predictor);
+        }
+        (values.iter().sum(), by_scale.iter().sum())
     }
-    for (lane, (predictor, &y)) in predictors.into_remainder().iter_mut().zip(responses.remainder()).enumerate() {
-        let (value, derivative) = f(lane, y, *predictor);
-        sums[lane] += value;
-        *predictor = derivative;
-    }
-    sums.iter().sum()
 }

@@ -61,7 +61,8 @@ impl Quadratic {
     ) -> Option<Self> {
         let mut found: Option<Self> = None;
         for _ in 0..rounds {
-            let (weights, mut working) = reweight(selection, &predictor, scale);
+            let (mut weights, mut working) = reweight(selection, &predictor, scale);
+            weights.iter_mut().zip(selection.design.weights()).for_each(|(weight, of_row)| *weight *= of_row);
             working.iter_mut().zip(selection.design.offset()).for_each(|(z, offset)| *z -= offset);
             let quadratic = Self::weighted(selection, columns, &weights, &working);
             let places: Vec<u32> = (0..columns.len() as u32).collect();
@@ -103,7 +104,7 @@ impl Quadratic {
     fn restrict(&self, selection: &Selection, places: &[u32], scale: f64) -> Option<Restricted> {
         let g_prior = selection.settings.prior.is_g();
         let lost = if g_prior { 1.0 } else { places.len() as f64 };
-        let free = (selection.design.rows() as f64 - lost).max(1.0);
+        let free = (selection.design.total_weight() - lost).max(1.0);
         if !selection.settings.likelihood.has_scale() {
             let (mean, factor) = self.solve(selection, places, 1.0)?;
             return Some(self.restricted(mean, factor, scale, free));

@@ -32,23 +32,23 @@ pub(super) fn reference(selection: &Selection) -> Vec<(f64, f64)> {
 
 /// What counts are proportional to, of all rows together: their number where there is no offset.
 fn exposure(design: &Design) -> f64 {
-    let offset = design.offset();
-    if offset.is_empty() { design.rows() as f64 } else { offset.iter().map(|offset| offset.exp()).sum() }
+    let of_row = |(row, weight): (usize, &f64)| weight * design.offset().get(row).map_or(1.0, |offset| offset.exp());
+    design.weights().iter().enumerate().map(of_row).sum()
 }
 
 /// Around the mean of the response, on the scale of the predictor.
 fn intercept(selection: &Selection) -> (f64, f64) {
-    let response = selection.design().response();
-    let n = response.len() as f64;
-    let sum: f64 = response.iter().sum();
+    let design = selection.design();
+    let n = design.total_weight();
+    let sum = n * design.mean_of(design.response());
     match selection.settings.likelihood {
         // Half a row more of each kind, so that neither is impossible.
         Likelihood::Logistic {} => {
-            let offset = selection.design().offset().iter().sum::<f64>() / n;
+            let offset = design.offset().iter().sum::<f64>() / design.rows() as f64;
             (((sum + 0.5) / (n - sum + 0.5)).ln() - offset, PREDICTOR_SD)
         }
         Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => {
-            (((sum + 0.5) / exposure(selection.design())).ln(), PREDICTOR_SD)
+            (((sum + 0.5) / exposure(design)).ln(), PREDICTOR_SD)
         }
         _ => (sum / n, selection.log_scale.exp() + selection.known_scale()),
     }
