@@ -25,5 +25,5 @@ pub(crate) fn read(text: &str, response: &str, rows: usize) -> Result<Regression
 
 /// A term of one column.
 pub(crate) fn term(name: &str, values: Vec<f64>) -> Term {
-    Term { name: name.into(), columns: vec![name.into()], values, always: false }
+    Term { name: name.into(), columns: vec![name.into()], values, always: false, parents: Vec::new() }
 }

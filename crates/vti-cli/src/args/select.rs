@@ -2,6 +2,7 @@
 
 use clap::Args;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior};
+use vti::space::Heredity;
 
 use super::{RunArgs, name_directory, replace, replace_list};
 use crate::config::{Config, ConfigError, ProblemConfig, SelectConfig, SourceConfig};
@@ -47,6 +48,16 @@ pub(crate) struct ProblemArgs {
     /// Rows count as often as this column says: a row of weight 2 is there twice (frequencies, whole or not, no precisions)
     #[arg(long, requires = "response", value_name = "COLUMN")]
     pub(crate) weights: Option<String>,
+    /// Which terms may matter, by a formula: a, a:b (product), a*b (a, b and a:b), a^2 (square), . (all columns), (a+b+c)^2 and
+    /// .^2 (each and all pairs), (a+b):c; separated by commas; `…` around names with such signs. Means are taken from numbers
+    /// before they are multiplied, unless columns are left as they were measured; categories are multiplied level by level.
+    /// Without it: all columns
+    #[arg(long, requires = "response", value_name = "FORMULA")]
+    pub(crate) terms: Option<String>,
+    /// Which models may have a product or a square of --terms. strong: those that have all its columns. weak: those that have
+    /// one of them. none: all [default: strong]
+    #[arg(long, requires = "response", value_name = "HEREDITY", value_parser = heredity)]
+    pub(crate) heredity: Option<Heredity>,
     /// What becomes of missing values. error: they are counted and refused. drop: their rows are left out. indicator: the
     /// column's mean stands for them, and a term NAME_missing says where [default: error]
     #[arg(long, requires = "response", value_enum)]
@@ -73,14 +84,20 @@ impl ProblemArgs {
             offset,
             exposure,
             weights,
+            terms,
+            heredity,
             missing,
             missing_values,
             no_standardize,
         } = self;
         replace(&mut source.missing, missing);
-        for (place, named) in
-            [(&mut problem.offset, offset), (&mut problem.exposure, exposure), (&mut problem.weights, weights)]
-        {
+        replace(&mut problem.heredity, heredity);
+        for (place, named) in [
+            (&mut problem.offset, offset),
+            (&mut problem.exposure, exposure),
+            (&mut problem.weights, weights),
+            (&mut problem.terms, terms),
+        ] {
             replace(place, &named.clone().map(Some));
         }
         replace(&mut problem.likelihood, likelihood);
@@ -220,6 +237,15 @@ fn prior(text: &str) -> Result<CoefficientPrior, String> {
 /// a of a hyper-g prior.
 fn a(given: Option<[f64; 1]>) -> f64 {
     given.map_or(CoefficientPrior::USUAL_A, |[a]| a)
+}
+
+fn heredity(text: &str) -> Result<Heredity, String> {
+    match text {
+        "none" => Ok(Heredity::None),
+        "weak" => Ok(Heredity::Weak),
+        "strong" => Ok(Heredity::Strong),
+        _ => Err("there are none, weak and strong".into()),
+    }
 }
 
 fn model_prior(text: &str) -> Result<ModelPrior, String> {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Sem};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
+use vti::space::Heredity;
 use vti::train::TrainSettings;
 
 use crate::data::{Choice, Missing, Offset};
@@ -99,6 +100,12 @@ pub(crate) struct SelectConfig {
     /// How much rows count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) weights: Option<String>,
+    /// The formula of terms; all columns by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) terms: Option<String>,
+    /// Whether products may be in without their columns.
+    #[serde(default)]
+    pub(crate) heredity: Heredity,
     #[serde(default = "yes")]
     pub(crate) standardize: bool,
     #[serde(default = "gaussian")]
@@ -120,7 +127,7 @@ fn gaussian() -> Likelihood {
 impl SelectConfig {
     /// Default assumptions about a response.
     pub(crate) fn new(response: &str) -> Self {
-        let SelectionSettings { likelihood, prior, model_prior } = SelectionSettings::default();
+        let SelectionSettings { likelihood, prior, model_prior, heredity } = SelectionSettings::default();
         Self {
             response: response.into(),
             always: Vec::new(),
@@ -128,6 +135,8 @@ impl SelectConfig {
             offset: None,
             exposure: None,
             weights: None,
+            terms: None,
+            heredity,
             standardize: true,
             likelihood,
             prior,
@@ -137,18 +146,32 @@ impl SelectConfig {
 
     /// What is assumed.
     pub(crate) fn settings(&self) -> SelectionSettings {
-        let Self { likelihood, prior, model_prior, .. } = *self;
-        SelectionSettings { likelihood, prior, model_prior }
+        let Self { likelihood, prior, model_prior, heredity, .. } = *self;
+        SelectionSettings { likelihood, prior, model_prior, heredity }
     }
 
     /// Which columns take part.
     pub(crate) fn choice(&self, source: &SourceConfig) -> Choice {
-        let Self { response, always, categorical, offset, exposure, weights, .. } = self.clone();
+        let Self { response, always, categorical, offset, exposure, weights, terms, heredity, standardize, .. } =
+            self.clone();
         let SourceConfig { include, exclude, missing, missing_values, .. } = source.clone();
         let named = [(offset, false), (exposure, true)];
         let offset = |(column, exposure): (Option<String>, bool)| Some(Offset { column: column?, exposure });
         let offsets = named.into_iter().filter_map(offset).collect();
-        Choice { response, include, exclude, always, categorical, offsets, weights, missing, missing_values }
+        Choice {
+            response,
+            include,
+            exclude,
+            always,
+            categorical,
+            offsets,
+            weights,
+            terms,
+            heredity,
+            centred: standardize,
+            missing,
+            missing_values,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::formula::FormulaError;
 use crate::shown::{joined, listed, short, shown};
 use crate::suggest::did_you_mean;
 
@@ -121,6 +122,8 @@ pub(crate) enum DataError {
         "{file}: {nodes} columns are too many, graphs have at most {most} nodes\nhint: leave columns out with --exclude, or name those that take part with --include"
     )]
     ManyNodes { file: String, nodes: usize, most: usize },
+    #[error(transparent)]
+    Formula(#[from] FormulaError),
     #[error("{file}: nothing is left to select from: every column is the response, excluded or always in")]
     NoTerms { file: String },
     #[error("{file}: column {n} is missing, which the run was trained with{}", did_you_mean(name, names), n = shown(name))]

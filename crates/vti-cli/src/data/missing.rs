@@ -1,13 +1,15 @@
 //! Values that are not there: how they are written, and what becomes of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use super::encode;
 use super::error::{DataError, MissingValues};
 use super::raw::{Cell, Raw};
+use super::schema::{TermKind, TermSchema};
 use super::tidy::Known;
-use crate::shown::listed;
+use crate::shown::{listed, shown};
 
 /// What becomes of rows with missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -98,6 +100,50 @@ pub(super) fn treat(raw: &mut Raw, known: &Known<'_>) -> Result<Option<String>, 
     };
     raw.keep_rows(|row| !rows.contains(&row));
     Ok(Some(format!("left out {} of {all} rows, which have missing values: {shown}", rows.len())))
+}
+
+/// Means for missing values, and a term for each set of rows in which values are missing.
+pub(super) fn add_indicators(
+    raw: &Raw,
+    terms: &mut Vec<TermSchema>,
+    weights: &[f64],
+) -> Result<Vec<String>, DataError> {
+    let columns = raw.by_name();
+    // Which term says where values are missing, for each set of rows.
+    let mut known: HashMap<Vec<usize>, String> = HashMap::new();
+    let (mut all, mut notes) = (Vec::with_capacity(terms.len()), Vec::new());
+    for mut term in std::mem::take(terms) {
+        let Some(column) = columns.get(term.name.as_str()) else { continue };
+        let rows: Vec<usize> = column.missing().collect();
+        if rows.is_empty() {
+            all.push(term);
+            continue;
+        }
+        term.fill = Some(encode::means(&term, column, weights));
+        let (name, count, always) = (format!("{}_missing", term.name), rows.len(), term.always);
+        let column = term.name.clone();
+        all.push(term);
+        if let Some(other) = known.get(&rows) {
+            notes.push(format!(
+                "{}: {count} missing values are replaced by the mean; they are missing where {} says",
+                shown(&column),
+                shown(other)
+            ));
+            continue;
+        }
+        if columns.contains_key(name.as_str()) {
+            return Err(DataError::IndicatorName { file: raw.file.clone(), name, column });
+        }
+        notes.push(format!(
+            "{}: {count} missing values are replaced by the mean, and {} says where",
+            shown(&column),
+            shown(&name)
+        ));
+        known.insert(rows, name.clone());
+        all.push(TermSchema { name, always, kind: TermKind::Missing { column }, fill: None });
+    }
+    *terms = all;
+    Ok(notes)
 }
 
 /// Whether a cell says that its value is not there.

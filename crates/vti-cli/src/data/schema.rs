@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use vti::problem::selection::{Likelihood, Term};
+use vti::space::Heredity;
 
 use super::csv::with_decimal_comma;
-use super::missing::Missing;
+use super::missing::{Missing, add_indicators};
 use super::offset::{self, Offset};
+use super::products::{Factor, Making, Wanted};
 use super::raw::{Raw, RawColumn};
 use super::tidy::{Known, LeftOut, take_index, tidy};
 use super::{DataError, encode};
@@ -28,6 +30,12 @@ pub(crate) struct Choice {
     pub(crate) offsets: Vec<Offset>,
     /// How much rows count.
     pub(crate) weights: Option<String>,
+    /// The formula of terms, where it is not simply all columns.
+    pub(crate) terms: Option<String>,
+    /// Whether products may be in without their columns.
+    pub(crate) heredity: Heredity,
+    /// Whether means are taken from columns before they are multiplied.
+    pub(crate) centred: bool,
     pub(crate) missing: Missing,
     /// Words for a missing value beside the usual ones.
     pub(crate) missing_values: Vec<String>,
@@ -49,6 +57,11 @@ pub(crate) enum TermKind {
     /// 1 where the value of a column is missing.
     Missing {
         column: String,
+    },
+    /// The product of two others, of these pairs of their columns.
+    Product {
+        factors: Box<[Factor; 2]>,
+        pairs: Vec<[usize; 2]>,
     },
 }
 
@@ -105,15 +118,19 @@ impl Schema {
         let offsets: HashSet<&str> = choice.offsets.iter().map(|offset| offset.column.as_str()).collect();
         let weights = choice.weights.as_deref();
         let required: HashSet<&str> = offsets.into_iter().chain(weights).chain([choice.response.as_str()]).collect();
-        let named: HashSet<&str> = include.union(&always).chain(&required).copied().collect();
+        let wanted = choice.terms.as_deref().map(Wanted::new).transpose()?;
+        let by_formula = wanted.as_ref().map(Wanted::names).unwrap_or_default();
+        let all = wanted.as_ref().is_none_or(Wanted::has_all);
+        let named: HashSet<&str> = include.union(&always).chain(&required).chain(&by_formula).copied().collect();
         let columns = raw.names();
         let mut left_out: Vec<LeftOut> = take_index(raw, &named).into_iter().collect();
         raw.check_names()?;
         check_choice(raw, choice)?;
         offset::check(raw, choice, likelihood)?;
+        wanted.as_ref().map_or(Ok(()), |wanted| wanted.check(raw, choice))?;
         raw.columns.retain(|column| {
             let name = column.name.as_str();
-            let is_wanted = include.is_empty() || named.contains(name);
+            let is_wanted = (all && include.is_empty()) || named.contains(name);
             required.contains(name) || (is_wanted && !exclude.contains(name))
         });
         let response = Some(choice.response.as_str());
@@ -140,7 +157,14 @@ impl Schema {
         }
         all_or(raw, flaws)?;
         let mut notes: Vec<String> = left_out.iter().map(LeftOut::note).chain(tidied.notes).collect();
-        notes.extend(add_indicators(raw, &mut terms)?);
+        let weights = offset::weights(choice.weights.as_deref(), raw)?;
+        notes.extend(add_indicators(raw, &mut terms, &weights)?);
+        if let Some(wanted) = wanted {
+            let making = Making { raw, weights: &weights, centred: choice.centred, heredity: choice.heredity };
+            let (chosen, more) = wanted.terms(terms, &making)?;
+            terms = chosen;
+            notes.extend(more);
+        }
         if terms.iter().all(|term| term.always) {
             return Err(DataError::NoTerms { file: raw.file.clone() });
         }
@@ -189,12 +213,13 @@ impl Schema {
     pub(crate) fn prepare(&self, raw: &mut Raw) -> Result<(), DataError> {
         let columns = raw.by_name();
         let offsets: HashSet<&str> = self.offsets.iter().map(|offset| offset.column.as_str()).collect();
-        let mut needed = self.terms.iter().map(TermSchema::source).chain(offsets.iter().copied());
+        let bases: Vec<&TermSchema> = self.terms.iter().flat_map(TermSchema::bases).collect();
+        let mut needed = bases.iter().map(|term| term.source()).chain(offsets.iter().copied());
         if let Some(name) = needed.find(|name| !columns.contains_key(name)) {
             let (file, name, names) = (raw.file.clone(), name.to_string(), raw.names());
             return Err(DataError::MissingColumn { file, name, names });
         }
-        let known: HashMap<&str, &TermKind> = self.terms.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
+        let known: HashMap<&str, &TermKind> = bases.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
         let is_needed = |name: &str| known.contains_key(name) || offsets.contains(name);
         raw.columns.retain(|column| is_needed(&column.name));
         for column in &mut raw.columns {
@@ -237,46 +262,6 @@ pub(super) fn all_or(raw: &Raw, mut flaws: Vec<(String, DataError)>) -> Result<(
     }
 }
 
-/// Means for missing values, and a term for each set of rows in which values are missing.
-fn add_indicators(raw: &Raw, terms: &mut Vec<TermSchema>) -> Result<Vec<String>, DataError> {
-    let columns = raw.by_name();
-    // Which term says where values are missing, for each set of rows.
-    let mut known: HashMap<Vec<usize>, String> = HashMap::new();
-    let (mut all, mut notes) = (Vec::with_capacity(terms.len()), Vec::new());
-    for mut term in std::mem::take(terms) {
-        let Some(column) = columns.get(term.name.as_str()) else { continue };
-        let rows: Vec<usize> = column.missing().collect();
-        if rows.is_empty() {
-            all.push(term);
-            continue;
-        }
-        term.fill = Some(encode::means(&term, column));
-        let (name, count, always) = (format!("{}_missing", term.name), rows.len(), term.always);
-        let column = term.name.clone();
-        all.push(term);
-        if let Some(other) = known.get(&rows) {
-            notes.push(format!(
-                "{}: {count} missing values are replaced by the mean; they are missing where {} says",
-                shown(&column),
-                shown(other)
-            ));
-            continue;
-        }
-        if columns.contains_key(name.as_str()) {
-            return Err(DataError::IndicatorName { file: raw.file.clone(), name, column });
-        }
-        notes.push(format!(
-            "{}: {count} missing values are replaced by the mean, and {} says where",
-            shown(&column),
-            shown(&name)
-        ));
-        known.insert(rows, name.clone());
-        all.push(TermSchema { name, always, kind: TermKind::Missing { column }, fill: None });
-    }
-    *terms = all;
-    Ok(notes)
-}
-
 impl TermSchema {
     /// Names of its columns.
     pub(crate) fn columns(&self) -> Vec<String> {
@@ -284,11 +269,16 @@ impl TermSchema {
             TermKind::Categories { levels } => {
                 levels[1..].iter().map(|level| format!("{}={level}", self.name)).collect()
             }
+            TermKind::Product { factors, pairs } if factors[0].term.name != factors[1].term.name => {
+                let [left, right] = [0, 1].map(|side: usize| factors[side].term.columns());
+                pairs.iter().map(|&[i, j]| format!("{}:{}", left[i], right[j])).collect()
+            }
+            TermKind::Product { pairs, .. } => pairs.iter().map(|_| self.name.clone()).collect(),
             _ => vec![self.name.clone()],
         }
     }
 
-    /// The column of the table that it is made of.
+    /// The column of the table that it is made of, unless it is a product.
     pub(super) fn source(&self) -> &str {
         match &self.kind {
             TermKind::Missing { column } => column,
@@ -298,7 +288,8 @@ impl TermSchema {
 
     /// With these numbers.
     pub(super) fn term(&self, values: Vec<f64>) -> Term {
-        Term { name: self.name.clone(), columns: self.columns(), values, always: self.always }
+        let (name, columns, parents) = (self.name.clone(), self.columns(), self.parents());
+        Term { name, columns, values, always: self.always, parents }
     }
 }
 

@@ -19,6 +19,7 @@ mod search;
 mod simulate;
 mod support;
 mod tables;
+mod terms;
 mod time;
 
 /// Its own tests run here: the program is not compiled once more for them.

@@ -29,7 +29,7 @@ pub struct Prediction {
 ///     log_weight: vec![0.0],
 ///     ..Samples::default()
 /// };
-/// let x = Term { name: "x".into(), columns: vec!["x".into()], values: vec![3.0], always: false };
+/// let x = Term { name: "x".into(), columns: vec!["x".into()], values: vec![3.0], always: false, parents: Vec::new() };
 /// let predictor = Predictor::new(&samples, Likelihood::Gaussian { sigma: Some(0.1) }, std::slice::from_ref(&x), 1);
 /// assert_eq!(predictor.row(0, 0.9).mean, 7.0);
 /// ```

@@ -17,7 +17,7 @@ use crate::hald::hald;
 
 /// A covariate.
 fn term(name: &str, values: Vec<f64>) -> Term {
-    Term { name: name.into(), columns: vec![name.into()], values, always: false }
+    Term { name: name.into(), columns: vec![name.into()], values, always: false, parents: Vec::new() }
 }
 
 /// Random covariates, one of them a group of two columns, one always in; the response suits the likelihood.
@@ -36,7 +36,13 @@ pub(crate) fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionDa
             }
         })
         .collect();
-    let group = Term { name: "c".into(), columns: vec!["c1".into(), "c2".into()], values: c, always: false };
+    let group = Term {
+        name: "c".into(),
+        columns: vec!["c1".into(), "c2".into()],
+        values: c,
+        always: false,
+        parents: Vec::new(),
+    };
     let always = Term { always: true, ..term("d", d) };
     RegressionData {
         response_name: "y".into(),
@@ -167,7 +173,13 @@ fn gray_codes_visit_every_model_once_and_agree_with_a_direct_solution() {
     let mut terms: Vec<Term> =
         (0..13).map(|i| term(&format!("x{i}"), (0..rows).map(|_| stream.normal()).collect())).collect();
     let values = (0..2 * rows).map(|_| stream.normal()).collect();
-    terms.push(Term { name: "g".into(), columns: vec!["g1".into(), "g2".into()], values, always: false });
+    terms.push(Term {
+        name: "g".into(),
+        columns: vec!["g1".into(), "g2".into()],
+        values,
+        always: false,
+        parents: Vec::new(),
+    });
     terms[4].always = true;
     let response = (0..rows).map(|i| terms[0].values[i] - terms[2].values[i] + stream.normal()).collect();
     let table = RegressionData { response_name: "y".into(), response, terms, ..RegressionData::default() };

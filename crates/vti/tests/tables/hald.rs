@@ -10,7 +10,7 @@ pub(crate) fn hald() -> RegressionData {
     let column = |place: usize| rows.iter().map(|row| row[place]).collect::<Vec<f64>>();
     let term = |place: usize| {
         let name = names[place].to_string();
-        Term { columns: vec![name.clone()], name, values: column(place), always: false }
+        Term { columns: vec![name.clone()], name, values: column(place), always: false, parents: Vec::new() }
     };
     // The response comes last.
     RegressionData {

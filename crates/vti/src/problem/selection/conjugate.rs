@@ -23,7 +23,7 @@ use crate::random::Stream;
 /// use vti::problem::selection::{Conjugate, RegressionData, Selection, SelectionSettings, Standardise, Term};
 /// use vti::random::{Purpose, Stream};
 ///
-/// let term = Term { name: "x".into(), columns: vec!["x".into()], values: vec![1.0, 2.0, 3.0, 5.0], always: false };
+/// let term = Term { name: "x".into(), columns: vec!["x".into()], values: vec![1.0, 2.0, 3.0, 5.0], always: false, parents: Vec::new() };
 /// let table = RegressionData { response_name: "y".into(), response: vec![1.1, 1.9, 3.2, 4.8], terms: vec![term], ..Default::default() };
 /// let selection = Selection::new(&table, Standardise::Full, &SelectionSettings::default())?;
 /// let posterior = Conjugate::new(&selection, &[1])?;

@@ -13,6 +13,9 @@ pub struct Term {
     pub values: Vec<f64>,
     /// Whether it is in every model.
     pub always: bool,
+    /// Names of the terms that it is a product of, if it is one: whether it may be in without them is a matter of
+    /// [`Heredity`](crate::space::Heredity).
+    pub parents: Vec<String>,
 }
 
 /// A response and terms, as they were measured.
@@ -78,6 +81,14 @@ pub enum TableError {
         total: String,
         /// What it must be.
         needed: usize,
+    },
+    /// A product of something that is no term.
+    #[error("{term} could never be in: {parent}, which it is a product of, is no term\nhint: --heredity none")]
+    NoParent {
+        /// The product.
+        term: String,
+        /// What it lacks.
+        parent: String,
     },
     /// Two columns of one name.
     #[error("there are two columns called {column}")]

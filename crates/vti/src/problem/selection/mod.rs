@@ -13,6 +13,7 @@ mod enumerate;
 mod exact;
 mod gaussian;
 mod gram;
+mod heredity;
 mod likelihood;
 mod mixture;
 mod preconditioner;
@@ -51,7 +52,7 @@ use self::mixture::Mixture;
 use self::preconditioner::Quadratic;
 use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Preconditioner, Problem};
 use crate::optimise::SettingError;
-use crate::space::{ModelSpace, SpaceError, Subsets};
+use crate::space::{Heredity, ModelSpace, SpaceError, Subsets};
 use crate::stats::Evidence;
 use crate::workers::Workers;
 
@@ -65,6 +66,8 @@ pub struct SelectionSettings {
     pub prior: CoefficientPrior,
     /// Of the models.
     pub model_prior: ModelPrior,
+    /// Which models may have terms that are products of others.
+    pub heredity: Heredity,
 }
 
 impl Default for SelectionSettings {
@@ -73,6 +76,7 @@ impl Default for SelectionSettings {
             likelihood: Likelihood::Gaussian { sigma: None },
             prior: CoefficientPrior::default(),
             model_prior: ModelPrior::default(),
+            heredity: Heredity::default(),
         }
     }
 }
@@ -116,6 +120,8 @@ pub struct Selection {
     settings: SelectionSettings,
     design: Design,
     space: Subsets,
+    /// log of the prior probability that models have which are in the space, before those that are not are left out.
+    log_prior_of_all: f64,
     constraints: Option<Constraints>,
     /// XᵀWX of all columns, W being the weights of the rows.
     gram: Vec<f64>,
@@ -179,7 +185,9 @@ impl Selection {
         let own = settings.likelihood.own_parameters();
         let blocks: Vec<usize> = design.terms().iter().map(|(_, columns)| *columns).collect();
         let names = design.terms().iter().map(|(name, _)| name.clone()).collect();
-        let space = Subsets::of_blocks(design.always() + own, &blocks)?.with_names(names)?;
+        let space = Subsets::of_blocks(design.always() + own, &blocks)?
+            .with_names(names)?
+            .with_parents(heredity::parents(table, settings.heredity)?, settings.heredity)?;
         let constraints = (own == 1).then(|| {
             let reals = std::iter::repeat_n(Constraint::Real, design.columns());
             Constraints::new(std::iter::once(Constraint::Positive).chain(reals).collect())
@@ -215,6 +223,7 @@ impl Selection {
             determinants: RwLock::new(HashMap::new()),
             products: None,
             quadratic: OnceLock::new(),
+            log_prior_of_all: heredity::log_prior_of_all(&space, &settings.model_prior),
             settings: *settings,
             design,
             space,
@@ -317,7 +326,11 @@ impl Problem for Selection {
     }
 
     fn log_prior(&self, model: &[u16]) -> f64 {
-        self.settings.model_prior.log_prob(model.iter().filter(|&&bit| bit == 1).count(), model.len())
+        if self.space.is_constrained() && !self.space.is_allowed(model) {
+            return f64::NEG_INFINITY;
+        }
+        let size = model.iter().filter(|&&bit| bit == 1).count();
+        self.settings.model_prior.log_prob(size, model.len()) - self.log_prior_of_all
     }
 
     fn constraints(&self) -> Option<&Constraints> {
