@@ -296,9 +296,9 @@ impl<'a> Picked<'a> {
 /// Whether the square of a column says something that the column does not.
 fn has_square(term: &TermSchema, column: Option<&RawColumn>) -> bool {
     let mut different = HashSet::new();
-    let mut is_third = |number: f64| different.insert(number.to_bits()) && different.len() > 2;
+    let is_third = |number: f64| different.insert(number.to_bits()) && different.len() > 2;
     matches!(term.kind, TermKind::Number {} | TermKind::Date {})
-        && column.is_some_and(|column| column.present_numbers().any(|number| is_third(number)))
+        && column.is_some_and(|column| column.present_numbers().any(is_third))
 }
 
 /// From the first to the last of several.

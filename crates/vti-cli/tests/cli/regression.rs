@@ -1,14 +1,9 @@
 //! What people who fit regressions need: weights, offsets and exposures, counts that vary more than Poisson ones.
 
-use crate::support::{Scratch, number};
+use crate::support::{Scratch, noise, number};
 
 /// Options of a quick run that learns.
 const SMALL: [&str; 8] = ["--steps", "300", "--threads", "2", "--set", "train.batch=128", "--set", "check.draws=2000"];
-
-/// A number that looks uniform between 0 and 1.
-fn noise(row: u32, by: u32) -> f64 {
-    f64::from((row * 7919 + row * row * by) % 1009) / 1009.0
-}
 
 /// Rows of predictions, empty cells as not a number.
 fn predictions(text: &str) -> Vec<Vec<f64>> {

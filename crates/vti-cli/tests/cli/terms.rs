@@ -2,12 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{SMALL, Scratch, number};
-
-/// A number that looks uniform between 0 and 1.
-fn noise(row: u32, by: u32) -> f64 {
-    f64::from((row * 7919 + row * row * by) % 1009) / 1009.0
-}
+use crate::support::{SMALL, Scratch, noise, number};
 
 const ROWS: u32 = 40;
 
@@ -106,7 +101,7 @@ fn every_way_of_answering_stays_among_the_models_that_are_left() {
     }
     models(&SMALL);
     for kind in ["categorical", "autoregressive"] {
-        models(&[&SMALL[..], &["--set", &format!("models={{ kind = \"{kind}\" }}")]].concat());
+        models(&[&SMALL[..], &["--set", &format!("models.kind={kind}")]].concat());
     }
     let chains = ["rjmcmc", "raw.csv", "--response", "y", "--terms", "a*b, a^2", "--chains", "4", "--sweeps", "2000"];
     let said = scratch.fine(&chains).data;
