@@ -82,13 +82,11 @@ pub enum SpaceError {
     LeastSize,
     /// More things depend on one another than can be counted.
     #[error(
-        "products link {found} terms, and models can be counted for at most {most}, unless there is a product of every pair"
+        "products link {found} terms in so many ways that the models which are left cannot be counted\nhint: leave some products out, take those of every pair, or say --heredity none"
     )]
     Linked {
-        /// How many parents hang together.
+        /// How many things have children.
         found: usize,
-        /// How many may.
-        most: usize,
     },
     /// A word of the wrong length.
     #[error("a word of {found} symbols, but models have {expected}")]
