@@ -46,7 +46,7 @@ enum Command {
     Demo(commands::demo::DemoArgs),
     /// Which covariates matter for a response? Straight from a table
     #[command(after_help = "Example: vti select data.csv --response y")]
-    Select(args::SelectArgs),
+    Select(Box<args::SelectArgs>),
     /// What causes what? Causal graphs straight from a table
     #[command(after_help = "Example: vti dag data.csv --time-limit 10m")]
     Dag(args::DagArgs),
@@ -79,7 +79,7 @@ enum Command {
     Watch(commands::watch::WatchArgs),
     /// The exact answer: evidences of all models in closed form, or by quadrature where they have few parameters
     #[command(after_help = "Example: vti enumerate data.csv --response y")]
-    Enumerate(commands::enumerate::EnumerateArgs),
+    Enumerate(Box<commands::enumerate::EnumerateArgs>),
     /// The baseline: reversible jump chains
     #[command(after_help = "Example: vti rjmcmc data.csv --response y --chains 8")]
     Rjmcmc(commands::rjmcmc::RjmcmcArgs),
@@ -139,7 +139,7 @@ fn run(command: Command) -> Result<Ending> {
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Watch(args) => commands::watch::run(&args),
-        Command::Enumerate(args) => commands::enumerate::run(args),
+        Command::Enumerate(args) => commands::enumerate::run(*args),
         Command::Rjmcmc(args) => commands::rjmcmc::run(args),
         Command::Simulate(args) => simulate::run(&args, &print::talk).map(|()| Ending::Done),
         Command::Init(args) => commands::init::run(&args),

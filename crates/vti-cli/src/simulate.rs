@@ -164,7 +164,7 @@ pub(crate) fn run(args: &SimulateArgs, talk: &dyn Fn(&str)) -> Result<()> {
 }
 
 fn write_selection(simulated: &Simulated, out: &Path, talk: &dyn Fn(&str)) -> Result<()> {
-    let RegressionData { response_name, response, terms } = &simulated.table;
+    let RegressionData { response_name, response, terms, .. } = &simulated.table;
     let names = std::iter::once(response_name.as_str()).chain(terms.iter().map(|term| term.name.as_str()));
     let columns: Vec<&[f64]> =
         std::iter::once(&response[..]).chain(terms.iter().map(|term| &term.values[..])).collect();

@@ -63,9 +63,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Ending> {
         return Err(Usage(format!("{shown}: does not say what the columns of the data mean")).into());
     };
     schema.prepare(&mut raw)?;
-    let Encoded { terms, unreadable } = schema.terms(&raw)?;
+    let (Encoded { terms, unreadable }, offset) = schema.new_rows(&raw)?;
     let without: HashSet<usize> = unreadable.iter().map(|(_, row, _)| *row).collect();
-    let predictor = Predictor::new(&samples, asked.likelihood, &terms, config.train.seed);
+    let predictor = Predictor::new(&samples, asked.likelihood, &terms, config.train.seed).with_offset(&offset);
     let names = ["row", "mean", "mean_low", "mean_high", "new_low", "new_high"];
     let mut table = CsvTable::new(Cells::raw_if(args.raw_csv), names)?;
     for row in 0..raw.rows() {
@@ -92,6 +92,7 @@ fn told(rows: usize, all: usize, unreadable: &[(String, usize, Reason)]) -> Stri
         let reason = match reason {
             Reason::Missing => "missing",
             Reason::NotNumber => "not a number",
+            Reason::NotPositive => "not positive",
             Reason::UnknownLevel => "a level that was not there in training",
         };
         (column.to_string(), format!(" {count} ({reason})"))

@@ -61,7 +61,13 @@ impl Nodes {
             let name = column.name.as_str();
             (include.is_empty() || include.contains(name)) && !exclude.contains(name)
         });
-        let known = Known { response: None, named: include, categorical: set(&[]), missing: choice.missing };
+        let known = Known {
+            response: None,
+            required: set(&[]),
+            named: include,
+            categorical: set(&[]),
+            missing: choice.missing,
+        };
         let tidied = tidy(&mut raw, &known)?;
         let (mut table, mut flaws) = (NodeData::default(), Vec::new());
         for column in &raw.columns {

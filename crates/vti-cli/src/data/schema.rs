@@ -4,9 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use vti::problem::selection::{Likelihood, Term};
+use vti::space::Heredity;
 
 use super::csv::with_decimal_comma;
-use super::missing::Missing;
+use super::missing::{Missing, add_indicators};
+use super::offset::{self, Offset};
+use super::products::{Factor, Making, Wanted};
 use super::raw::{Raw, RawColumn};
 use super::tidy::{Known, LeftOut, take_index, tidy};
 use super::{DataError, encode};
@@ -23,6 +26,16 @@ pub(crate) struct Choice {
     pub(crate) always: Vec<String>,
     /// Numbers that name categories.
     pub(crate) categorical: Vec<String>,
+    /// Added to predictors.
+    pub(crate) offsets: Vec<Offset>,
+    /// How much rows count.
+    pub(crate) weights: Option<String>,
+    /// The formula of terms, where it is not simply all columns.
+    pub(crate) terms: Option<String>,
+    /// Whether products may be in without their columns.
+    pub(crate) heredity: Heredity,
+    /// Whether means are taken from columns before they are multiplied.
+    pub(crate) centred: bool,
     pub(crate) missing: Missing,
     /// Words for a missing value beside the usual ones.
     pub(crate) missing_values: Vec<String>,
@@ -44,6 +57,11 @@ pub(crate) enum TermKind {
     /// 1 where the value of a column is missing.
     Missing {
         column: String,
+    },
+    /// The product of two others, of these pairs of their columns.
+    Product {
+        factors: Box<[Factor; 2]>,
+        pairs: Vec<[usize; 2]>,
     },
 }
 
@@ -67,6 +85,9 @@ pub(crate) struct Schema {
     /// Two texts that stand for 0 and 1.
     pub(crate) response_levels: Option<[String; 2]>,
     pub(crate) terms: Vec<TermSchema>,
+    /// Columns that are added to predictors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) offsets: Vec<Offset>,
     /// All columns of the file.
     pub(crate) columns: Vec<String>,
     /// Columns that say nothing.
@@ -74,7 +95,7 @@ pub(crate) struct Schema {
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-/// Names that parameters of the model have.
+/// Names that parameters of the model have, whatever the likelihood.
 const RESERVED: [&str; 2] = ["intercept", "sigma"];
 
 /// A text column with more levels is probably an identifier.
@@ -94,25 +115,39 @@ impl Schema {
     ) -> Result<(Self, Vec<String>), DataError> {
         let (include, exclude, always) = (set(&choice.include), set(&choice.exclude), set(&choice.always));
         let categorical = set(&choice.categorical);
-        let named: HashSet<&str> = include.union(&always).copied().chain([choice.response.as_str()]).collect();
+        let offsets: HashSet<&str> = choice.offsets.iter().map(|offset| offset.column.as_str()).collect();
+        let weights = choice.weights.as_deref();
+        let required: HashSet<&str> = offsets.into_iter().chain(weights).chain([choice.response.as_str()]).collect();
+        let wanted = choice.terms.as_deref().map(Wanted::new).transpose()?;
+        let by_formula = wanted.as_ref().map(Wanted::names).unwrap_or_default();
+        let all = wanted.as_ref().is_none_or(Wanted::has_all);
+        let named: HashSet<&str> = include.union(&always).chain(&required).chain(&by_formula).copied().collect();
         let columns = raw.names();
         let mut left_out: Vec<LeftOut> = take_index(raw, &named).into_iter().collect();
         raw.check_names()?;
         check_choice(raw, choice)?;
+        offset::check(raw, choice, likelihood)?;
+        wanted.as_ref().map_or(Ok(()), |wanted| wanted.check(raw, choice))?;
         raw.columns.retain(|column| {
             let name = column.name.as_str();
-            let is_wanted = include.is_empty() || named.contains(name);
-            name == choice.response || (is_wanted && !exclude.contains(name))
+            let is_wanted = (all && include.is_empty()) || named.contains(name);
+            required.contains(name) || (is_wanted && !exclude.contains(name))
         });
         let response = Some(choice.response.as_str());
-        let known = Known { response, named, categorical: categorical.clone(), missing: choice.missing };
+        let known = Known {
+            response,
+            required: required.clone(),
+            named,
+            categorical: categorical.clone(),
+            missing: choice.missing,
+        };
         let tidied = tidy(raw, &known)?;
         left_out.extend(tidied.left_out);
         let response_levels = response_levels(raw, find(raw, &choice.response)?, likelihood)?;
         let (mut terms, mut flaws) = (Vec::new(), Vec::new());
-        for column in raw.columns.iter().filter(|column| column.name != choice.response) {
+        for column in raw.columns.iter().filter(|column| !required.contains(column.name.as_str())) {
             let name = column.name.as_str();
-            match kind(raw, column, categorical.contains(name)) {
+            match check_name(raw, name, likelihood).and_then(|()| kind(raw, column, categorical.contains(name))) {
                 Ok(kind) => {
                     let always = always.contains(name);
                     terms.push(TermSchema { name: name.into(), always, kind, fill: None });
@@ -122,11 +157,20 @@ impl Schema {
         }
         all_or(raw, flaws)?;
         let mut notes: Vec<String> = left_out.iter().map(LeftOut::note).chain(tidied.notes).collect();
-        notes.extend(add_indicators(raw, &mut terms)?);
+        let weights = offset::weights(choice.weights.as_deref(), raw)?;
+        notes.extend(add_indicators(raw, &mut terms, &weights)?);
+        if let Some(wanted) = wanted {
+            let making = Making { raw, weights: &weights, centred: choice.centred, heredity: choice.heredity };
+            let (chosen, more) = wanted.terms(terms, &making)?;
+            terms = chosen;
+            notes.extend(more);
+        }
         if terms.iter().all(|term| term.always) {
             return Err(DataError::NoTerms { file: raw.file.clone() });
         }
-        Ok((Self { response: choice.response.clone(), response_levels, terms, columns, left_out }, notes))
+        notes.extend(choice.offsets.iter().map(Offset::note));
+        let (response, offsets) = (choice.response.clone(), choice.offsets.clone());
+        Ok((Self { response, response_levels, terms, offsets, columns, left_out }, notes))
     }
 
     /// The response of a table that has one.
@@ -152,15 +196,32 @@ impl Schema {
         encode::encode(&self.terms, raw)
     }
 
-    /// Leaves the columns of terms in a new table, and reads its dates.
+    /// What is added to the predictors of the table that was learned from; empty if nothing is.
+    pub(super) fn offset(&self, raw: &Raw) -> Result<Vec<f64>, DataError> {
+        offset::learned(&self.offsets, raw)
+    }
+
+    /// Terms of a new table, and what is added to its predictors; empty if nothing is.
+    pub(crate) fn new_rows(&self, raw: &Raw) -> Result<(encode::Encoded, Vec<f64>), DataError> {
+        let mut encoded = self.terms(raw)?;
+        let (offset, unreadable) = offset::of_new_rows(&self.offsets, raw)?;
+        encoded.unreadable.extend(unreadable);
+        Ok((encoded, offset))
+    }
+
+    /// Leaves the columns that predictions need in a new table, and reads its dates.
     pub(crate) fn prepare(&self, raw: &mut Raw) -> Result<(), DataError> {
         let columns = raw.by_name();
-        if let Some(term) = self.terms.iter().find(|term| !columns.contains_key(term.source())) {
-            let (file, name, names) = (raw.file.clone(), term.source().to_string(), raw.names());
+        let offsets: HashSet<&str> = self.offsets.iter().map(|offset| offset.column.as_str()).collect();
+        let bases: Vec<&TermSchema> = self.terms.iter().flat_map(TermSchema::bases).collect();
+        let mut needed = bases.iter().map(|term| term.source()).chain(offsets.iter().copied());
+        if let Some(name) = needed.find(|name| !columns.contains_key(name)) {
+            let (file, name, names) = (raw.file.clone(), name.to_string(), raw.names());
             return Err(DataError::MissingColumn { file, name, names });
         }
-        let known: HashMap<&str, &TermKind> = self.terms.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
-        raw.columns.retain(|column| known.contains_key(column.name.as_str()));
+        let known: HashMap<&str, &TermKind> = bases.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
+        let is_needed = |name: &str| known.contains_key(name) || offsets.contains(name);
+        raw.columns.retain(|column| is_needed(&column.name));
         for column in &mut raw.columns {
             if matches!(known.get(column.name.as_str()), Some(TermKind::Date {})) {
                 column.read_dates();
@@ -201,46 +262,6 @@ pub(super) fn all_or(raw: &Raw, mut flaws: Vec<(String, DataError)>) -> Result<(
     }
 }
 
-/// Means for missing values, and a term for each set of rows in which values are missing.
-fn add_indicators(raw: &Raw, terms: &mut Vec<TermSchema>) -> Result<Vec<String>, DataError> {
-    let columns = raw.by_name();
-    // Which term says where values are missing, for each set of rows.
-    let mut known: HashMap<Vec<usize>, String> = HashMap::new();
-    let (mut all, mut notes) = (Vec::with_capacity(terms.len()), Vec::new());
-    for mut term in std::mem::take(terms) {
-        let Some(column) = columns.get(term.name.as_str()) else { continue };
-        let rows: Vec<usize> = column.missing().collect();
-        if rows.is_empty() {
-            all.push(term);
-            continue;
-        }
-        term.fill = Some(encode::means(&term, column));
-        let (name, count, always) = (format!("{}_missing", term.name), rows.len(), term.always);
-        let column = term.name.clone();
-        all.push(term);
-        if let Some(other) = known.get(&rows) {
-            notes.push(format!(
-                "{}: {count} missing values are replaced by the mean; they are missing where {} says",
-                shown(&column),
-                shown(other)
-            ));
-            continue;
-        }
-        if columns.contains_key(name.as_str()) {
-            return Err(DataError::IndicatorName { file: raw.file.clone(), name, column });
-        }
-        notes.push(format!(
-            "{}: {count} missing values are replaced by the mean, and {} says where",
-            shown(&column),
-            shown(&name)
-        ));
-        known.insert(rows, name.clone());
-        all.push(TermSchema { name, always, kind: TermKind::Missing { column }, fill: None });
-    }
-    *terms = all;
-    Ok(notes)
-}
-
 impl TermSchema {
     /// Names of its columns.
     pub(crate) fn columns(&self) -> Vec<String> {
@@ -248,11 +269,16 @@ impl TermSchema {
             TermKind::Categories { levels } => {
                 levels[1..].iter().map(|level| format!("{}={level}", self.name)).collect()
             }
+            TermKind::Product { factors, pairs } if factors[0].term.name != factors[1].term.name => {
+                let [left, right] = [0, 1].map(|side: usize| factors[side].term.columns());
+                pairs.iter().map(|&[i, j]| format!("{}:{}", left[i], right[j])).collect()
+            }
+            TermKind::Product { pairs, .. } => pairs.iter().map(|_| self.name.clone()).collect(),
             _ => vec![self.name.clone()],
         }
     }
 
-    /// The column of the table that it is made of.
+    /// The column of the table that it is made of, unless it is a product.
     pub(super) fn source(&self) -> &str {
         match &self.kind {
             TermKind::Missing { column } => column,
@@ -262,7 +288,8 @@ impl TermSchema {
 
     /// With these numbers.
     pub(super) fn term(&self, values: Vec<f64>) -> Term {
-        Term { name: self.name.clone(), columns: self.columns(), values, always: self.always }
+        let (name, columns, parents) = (self.name.clone(), self.columns(), self.parents());
+        Term { name, columns, values, always: self.always, parents }
     }
 }
 
@@ -306,7 +333,7 @@ pub(super) fn check_list(
     }
 }
 
-fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
+pub(super) fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
     raw.columns.iter().find(|column| column.name == response).ok_or_else(|| DataError::NoResponse {
         file: raw.file.clone(),
         name: response.into(),
@@ -314,13 +341,18 @@ fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
     })
 }
 
+/// A covariate must not be called as a parameter is.
+fn check_name(raw: &Raw, name: &str, likelihood: &Likelihood) -> Result<(), DataError> {
+    match RESERVED.contains(&name) || likelihood.own_parameter() == Some(name) {
+        true => Err(DataError::Reserved { file: raw.file.clone(), name: name.into() }),
+        false => Ok(()),
+    }
+}
+
 /// What a covariate is; missing values say nothing about it.
 fn kind(raw: &Raw, column: &RawColumn, categorical: bool) -> Result<TermKind, DataError> {
     let (file, name) = (|| raw.file.clone(), || column.name.clone());
     check_kind(raw, column)?;
-    if RESERVED.contains(&column.name.as_str()) {
-        return Err(DataError::Reserved { file: file(), name: name() });
-    }
     if let Some(value) = column.constant() {
         return Err(DataError::Constant { file: file(), column: name(), value });
     }

@@ -28,6 +28,8 @@ impl LeftOut {
 pub(super) struct Known<'a> {
     /// None of a graph.
     pub(super) response: Option<&'a str>,
+    /// Columns without which a row says nothing: the response, what is added to its predictor, its weight.
+    pub(super) required: HashSet<&'a str>,
     /// Columns that somebody asked for by name: they are not left out silently.
     pub(super) named: HashSet<&'a str>,
     /// Texts and numbers that name categories.
@@ -74,7 +76,7 @@ pub(super) fn tidy(raw: &mut Raw, known: &Known<'_>) -> Result<Tidied, DataError
         }
     }
     leave_out(raw, known, &mut tidied.left_out, says_nothing);
-    tidied.notes.extend(treat(raw, known.missing, known.response)?);
+    tidied.notes.extend(treat(raw, known)?);
     // Rows that went may have been the ones that differed.
     leave_out(raw, known, &mut tidied.left_out, constant);
     Ok(tidied)

@@ -40,9 +40,13 @@ impl Question for Select {
 
     fn headline(&self) -> String {
         let design = self.selection.design();
-        let models = self.selection.space().log_count() / std::f64::consts::LN_2;
+        let space = self.selection.space();
+        let models = match space.log_count() {
+            few if space.is_constrained() && few < 1e6f64.ln() => format!("{:.0}", few.exp()),
+            log_count => format!("2^{:.0}", log_count / std::f64::consts::LN_2),
+        };
         format!(
-            "{} rows, {} from {} optional terms (2^{models:.0} models)",
+            "{} rows, {} from {} optional terms ({models} models)",
             self.loaded.rows(),
             design.response_name(),
             design.terms().len(),

@@ -52,6 +52,7 @@ fn every_likelihood_is_looked_at() {
         ("y", "robust", "scale"),
         ("y", "student-t:4", "residuals"),
         ("count", "poisson", "dispersion"),
+        ("count", "negative-binomial", "dispersion"),
         ("yes", "logistic", "calibration"),
     ] {
         let columns = ["select", "t.csv", "--response", response, "--include", "x,z", "--likelihood", likelihood];

@@ -12,12 +12,14 @@ mod fit;
 mod help;
 mod inputs;
 mod python;
+mod regression;
 mod results;
 mod rundir;
 mod search;
 mod simulate;
 mod support;
 mod tables;
+mod terms;
 mod time;
 
 /// Its own tests run here: the program is not compiled once more for them.

@@ -35,9 +35,10 @@ impl Findings {
         run: Run,
     ) -> Result<Self, AnswerError> {
         let enumeration = posterior.enumeration().ok_or(AnswerError::NotEnumerated)?;
+        let (count, terms) = (enumeration.count(), enumeration.terms);
+        let all = if count >> terms == 1 { format!("2^{terms}") } else { count.to_string() };
         let text = format!(
-            "trust: exact, all 2^{} models were summed in closed form, and draws are independent ones from the posterior",
-            enumeration.terms
+            "trust: exact, all {all} models were summed in closed form, and draws are independent ones from the posterior"
         );
         let ranking = enumeration.ranking().into_iter().take(MAX_LISTED);
         let known = Known {

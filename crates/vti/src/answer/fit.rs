@@ -72,9 +72,11 @@ impl Predict for Regression<'_> {
     }
 
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
-        to.fill(0.0);
+        let design = self.selection.design();
+        let known = |&row: &usize| design.offset().get(row).copied().unwrap_or(0.0);
+        to.iter_mut().zip(rows).for_each(|(to, row)| *to = known(row));
         for &(column, b) in &self.draws[draw].terms {
-            let column = self.selection.design().column(column);
+            let column = design.column(column);
             to.iter_mut().zip(rows).for_each(|(to, &row)| *to += b * column[row]);
         }
     }
@@ -88,7 +90,7 @@ fn selection_fit(
     workers: &Workers,
 ) -> Option<ModelFit> {
     let likelihood = selection.settings().likelihood;
-    let before = usize::from(likelihood.has_scale());
+    let before = likelihood.own_parameters();
     let mut stream = Stream::new(settings.seed, Purpose::Fit, u64::MAX, 1);
     let draw = |draw: usize| {
         let theta = learned(samples, subject, draw);
@@ -102,6 +104,8 @@ fn selection_fit(
         name: design.response_name().into(),
         observed: design.response(),
         likelihood,
+        offset: design.offset(),
+        weights: design.weights(),
         predict: Box::new(Regression { selection, draws }),
         null: Null::Intercept,
     };
@@ -146,8 +150,17 @@ fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
         Likelihood::Poisson {} => add(
             &[Dispersion, Distribution, Outliers, Tails, Skewness],
             "counts that vary more or less than a Poisson distribution make this answer too sure of itself, or not sure enough: \
-             further covariates, or --likelihood gaussian with logarithms of the counts",
+             further covariates may explain it",
         ),
+        Likelihood::NegativeBinomial { .. } => add(
+            &[Dispersion, Distribution, Outliers, Tails, Skewness],
+            "counts do not vary as negative binomial ones do: further covariates, or --likelihood gaussian with logarithms of the \
+             counts",
+        ),
+    }
+    let more = |outcome: &OutcomeFit| outcome.dispersion.is_some_and(|dispersion| dispersion.ratio > 1.0);
+    if likelihood == (Likelihood::Poisson {}) && fit.outcomes.iter().any(more) {
+        add(&[Dispersion], "counts are overdispersed: try --likelihood negative-binomial");
     }
     add(&[Bend, Calibration], "columns of squares, logarithms or products of covariates can follow what is not linear");
     advice
@@ -201,6 +214,8 @@ fn dag_fit(
             name: dag.table().names[node].clone(),
             observed: &dag.table().columns[node],
             likelihood,
+            offset: &[],
+            weights: &[],
             predict: Box::new(Node { dag, parents, draws }),
             null: Null::Zero,
         }

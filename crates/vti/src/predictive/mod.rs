@@ -7,7 +7,7 @@
 //! * whether observed numbers lie where they should: probability integral transforms are uniform if the model fits ([`Pit`]);
 //! * residuals: skewness, tails, outliers, bends, and a spread that changes with the prediction ([`Residuals`]); the scale of
 //!   the errors where it is fixed beforehand ([`ScaleFit`]);
-//! * counts: whether they vary as much as a Poisson distribution does ([`Dispersion`]); 0 or 1: whether probabilities are what
+//! * counts: whether they vary as much as their distribution does ([`Dispersion`]); 0 or 1: whether probabilities are what
 //!   they say ([`Calibration`]).
 //!
 //! Something speaks against a model if it would hardly ever happen by chance, and is large enough to matter: with many rows the
@@ -146,7 +146,7 @@ pub struct Gain {
     pub se: f64,
 }
 
-/// Whether counts vary as they should: Pearson's `Σ (y − μ)²/μ`, observed and replicated under the same draws.
+/// Whether counts vary as they should: Pearson's `Σ (y − μ)²/variance`, observed and replicated under the same draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dispersion {
     /// Observed over replicated: 1 if the model fits, more if counts are overdispersed.
@@ -238,6 +238,8 @@ pub enum MisfitKind {
 ///     name: "y".into(),
 ///     observed: &numbers,
 ///     likelihood: Likelihood::Gaussian { sigma: Some(sigma) },
+///     offset: &[],
+///     weights: &[],
 ///     predict: Box::new(Means(Vec::clone(&draws))),
 ///     null: Null::Zero,
 /// };
@@ -286,7 +288,7 @@ fn some_rows(of: usize, most: usize, seed: u64) -> Vec<usize> {
 fn look_at(outcome: &Outcome<'_>, rows: &[usize], outcomes: usize, key: (u64, u64), workers: &Workers) -> OutcomeFit {
     let left_out = leave_out::leave_out(outcome, rows, key, workers);
     let likelihood = outcome.likelihood;
-    let null = null::elpd(likelihood, outcome.null, outcome.observed, rows, workers);
+    let null = null::elpd(outcome, rows, workers);
     let (elpd, se) = total(left_out.iter().map(|row| row.elpd), outcome.observed.len());
     let (gained, gained_se) =
         total(left_out.iter().zip(&null).map(|(row, null)| row.elpd - null), outcome.observed.len());
@@ -300,7 +302,7 @@ fn look_at(outcome: &Outcome<'_>, rows: &[usize], outcomes: usize, key: (u64, u6
         pit: Pit::new(&left_out),
         residuals: (enough && outcome::has_residuals(likelihood)).then(|| Residuals::new(&left_out)),
         scale: (enough && outcome::has_fixed_scale(likelihood)).then(|| ScaleFit::new(&left_out)),
-        dispersion: (likelihood == (Likelihood::Poisson {})).then(|| dispersion::look(outcome, rows, key, workers)),
+        dispersion: likelihood.has_counts().then(|| dispersion::look(outcome, rows, key, workers)),
         calibration: (likelihood == (Likelihood::Logistic {}))
             .then(|| calibration::look(outcome, &left_out, key, workers)),
         misfits: Vec::new(),
