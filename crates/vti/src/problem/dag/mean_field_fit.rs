@@ -154,7 +154,7 @@ impl<T: Real> MeanField<'_, T> {
     /// Logarithm of the standard deviation of a node about 0, or 0 where it has none.
     fn log_spread(&self, node: usize) -> f64 {
         let likelihood = self.likelihood;
-        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows as f64).ln();
+        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows(node) as f64).ln();
         if spread.is_finite() { spread } else { 0.0 }
     }
 }
