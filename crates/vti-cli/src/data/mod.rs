@@ -5,6 +5,7 @@ mod dates;
 mod edges;
 mod encode;
 mod error;
+mod interventions;
 mod missing;
 mod nodes;
 mod parquet;
