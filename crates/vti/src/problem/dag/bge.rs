@@ -82,11 +82,12 @@ impl Bge {
 
     /// `log p(x_j | x_pa)`. Not a number where rounding leaves a matrix without its decomposition.
     pub(super) fn log_evidence(&self, node: usize, parents: u64) -> f64 {
-        self.posterior(node, nodes_of(parents).collect()).map_or(f64::NAN, |posterior| posterior.log_evidence)
+        self.posterior(node, parents).map_or(f64::NAN, |posterior| posterior.log_evidence)
     }
 
     /// The posterior of σ and the weights; none where rounding leaves a matrix without its decomposition.
-    pub(super) fn posterior(&self, node: usize, parents: Vec<usize>) -> Option<BgePosterior> {
+    pub(super) fn posterior(&self, node: usize, parents: u64) -> Option<BgePosterior> {
+        let parents: Vec<usize> = nodes_of(parents).collect();
         let products = &self.linear.products;
         let (rows, count) = (products.rows(node), parents.len());
         let mut factor = Vec::with_capacity(packed_len(count));
@@ -113,7 +114,7 @@ impl Bge {
 
     /// A normal density around the mode of log σ and the mean of the weights.
     pub(super) fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
-        let BgePosterior { mean, factor, shape, rate, .. } = self.posterior(node, nodes_of(parents).collect())?;
+        let BgePosterior { mean, factor, shape, rate, .. } = self.posterior(node, parents)?;
         let sigma = (rate / shape).sqrt();
         let mut whole = vec![2.0 * shape.sqrt()];
         for row in 0..mean.len() {

@@ -88,7 +88,7 @@ impl Dag {
             }
             Likelihood::Bge(bge) => {
                 let dim = 1 + parents.count_ones() as usize;
-                Some(NodePosterior(Kind::Bge(bge.posterior(node, nodes_of(parents).collect()), dim)))
+                Some(NodePosterior(Kind::Bge(bge.posterior(node, parents), dim)))
             }
             Likelihood::Single(_) | Likelihood::Double(_) => None,
         }
