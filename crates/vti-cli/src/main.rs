@@ -47,8 +47,11 @@ enum Command {
     /// Which covariates matter for a response? Straight from a table
     #[command(after_help = "Example: vti select data.csv --response y")]
     Select(Box<args::SelectArgs>),
-    /// What causes what? Causal graphs straight from a table
-    #[command(after_help = "Example: vti dag data.csv --time-limit 10m")]
+    /// What causes what? Causal graphs straight from a table, if there are no hidden common causes
+    #[command(
+        after_help = "An edge is a direct cause only if no hidden common cause stands behind its two ends: all that acts on two \
+        columns is taken to be among the columns.\n\nExample: vti dag data.csv --time-limit 10m"
+    )]
     Dag(args::DagArgs),
     /// The same from a configuration file
     #[command(after_help = "Example: vti init select > run.toml && vti fit run.toml")]

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use vti::answer::{Answer, Coefficient, Edge, Edges, Found, Graphs, Method, ModelAnswer, Quantity, Terms, Truth};
+use vti::answer::{
+    Answer, Class, Classes, Coefficient, Edge, Edges, Found, Graphs, Method, ModelAnswer, ProbableClass, Quantity,
+    Terms, Truth,
+};
 use vti::graph::metrics::Better;
 use vti::predictive::{FitKind, ModelFit};
 
@@ -186,6 +189,8 @@ fn graphs(answer: &Answer, found: &Graphs, corrected: Option<&str>) -> Vec<Strin
         found.graph.most_probable.len(),
         class.directed.len(),
     ));
+    sections.extend(classes(&found.graph.classes));
+    sections.extend(interventions(answer));
     sections.extend(found.coefficients.as_ref().map(|weights| {
         let listed: Vec<String> = likely(&found.edges).0.iter().map(|edge| found.edges.name(edge)).collect();
         let weights: Vec<(String, Coefficient)> =
@@ -194,6 +199,47 @@ fn graphs(answer: &Answer, found: &Graphs, corrected: Option<&str>) -> Vec<Strin
     }));
     sections.extend(found.truth.as_ref().map(|found| truth(found, corrected)));
     sections
+}
+
+/// Equivalence classes that are listed at most.
+const CLASSES: usize = 5;
+
+/// The leading Markov equivalence classes.
+fn classes(found: &Classes) -> Option<String> {
+    let line = |listed: &ProbableClass| row([cut(&listed.class), probability(listed.probability)]);
+    let head = row(["equivalence class (— may point either way)", if found.is_exact { "exact" } else { "from draws" }]);
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.leading.iter().take(CLASSES).map(line)).collect();
+    (!found.leading.is_empty()).then(|| {
+        let more = found.met.saturating_sub(CLASSES);
+        let rest = if more > 0 {
+            format!("\n{more} less probable classes, and pairs, are in summary.json")
+        } else {
+            String::new()
+        };
+        format!(
+            "{}{rest}\nan arrow is a direct cause only if no hidden common cause stands behind its ends",
+            table(&rows)
+        )
+    })
+}
+
+/// The edges of a class, as many as a line has room for.
+fn cut(class: &Class) -> String {
+    const ROOM: usize = 90;
+    let label = class.label();
+    if label.chars().count() <= ROOM {
+        return label;
+    }
+    let kept: String = label.chars().take(ROOM).collect();
+    let end = kept.rfind(", ").unwrap_or(0);
+    format!("{}, … ({} edges)", &kept[..end], class.directed.len() + class.undirected.len())
+}
+
+/// In how many rows nodes were set.
+fn interventions(answer: &Answer) -> Option<String> {
+    let set = answer.data.interventions.as_ref()?.0.iter().filter(|(_, rows)| *rows > 0);
+    let set: Vec<String> = set.map(|(name, rows)| format!("{} {rows}", plain(name))).collect();
+    Some(format!("rows in which a node was set, which do not count for its own equation: {}", set.join(", ")))
 }
 
 /// Edges that are listed, and how many there could be.

@@ -322,7 +322,8 @@ fn linear_graphs() -> Vec<(String, Dag)> {
                 let name = format!("{noise:?} {prior:?} {forbidden:?}");
                 let rules = Rules { forbidden, ..Rules::default() };
                 let (sem, edge_penalty) = (Sem::Linear {}, 0.5);
-                let settings = DagSettings { sem, noise, weight_scale: 1.3, prior, edge_penalty, rules };
+                let settings =
+                    DagSettings { sem, noise, weight_scale: 1.3, prior, edge_penalty, rules, ..DagSettings::default() };
                 cases.push((name, Dag::new(table.clone(), settings).unwrap()));
             }
         }

@@ -1,7 +1,9 @@
 //! What is to be inferred: the section `[problem]`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Sem};
+use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Score, Sem};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
 use vti::space::Heredity;
 use vti::train::TrainSettings;
@@ -182,8 +184,16 @@ pub(crate) struct DagConfig {
     pub(crate) sem: Sem,
     pub(crate) noise: Noise,
     pub(crate) weight_scale: f64,
+    /// Prior of weights and noise.
+    pub(crate) score: Score,
     pub(crate) prior: GraphPrior,
     pub(crate) edge_penalty: f64,
+    /// The column that names the nodes which were set in a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) interventions: Option<String>,
+    /// Nodes that other words in that column mean.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) targets: BTreeMap<String, Vec<String>>,
     /// Edges [from, to] that every graph has.
     pub(crate) require: Vec<[String; 2]>,
     /// Edges [from, to] that no graph has.
@@ -204,13 +214,16 @@ pub(crate) struct DagConfig {
 
 impl Default for DagConfig {
     fn default() -> Self {
-        let DagSettings { sem, noise, weight_scale, prior, edge_penalty, rules: _ } = DagSettings::default();
+        let DagSettings { sem, noise, weight_scale, score, prior, edge_penalty, rules: _ } = DagSettings::default();
         Self {
             sem,
             noise,
             weight_scale,
+            score,
             prior,
             edge_penalty,
+            interventions: None,
+            targets: BTreeMap::new(),
             require: Vec::new(),
             forbid: Vec::new(),
             tiers: Vec::new(),

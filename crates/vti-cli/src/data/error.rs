@@ -36,6 +36,10 @@ pub(crate) enum DataError {
     NoResponse { file: String, name: String, names: Vec<String> },
     #[error("{file}: there is no column {n}, which {option} names{}", did_you_mean(name, names), n = shown(name))]
     NoColumn { file: String, name: String, option: &'static str, names: Vec<String> },
+    #[error(
+        "{file}: column {c} names what is none of the nodes: {words}{}\nhint: --targets {}=NODE says what a word means, {1}= that it \
+         sets no node", did_you_mean(first, names), shown(first), c = shown(column))]
+    UnknownTargets { file: String, column: String, words: String, first: String, names: Vec<String> },
     #[error("{n} is the response and cannot be listed in {option} as well\nhint: take it out of {option}", n = shown(name))]
     ResponseListed { name: String, option: &'static str },
     #[error(

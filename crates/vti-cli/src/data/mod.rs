@@ -6,6 +6,7 @@ mod edges;
 mod encode;
 mod error;
 mod formula;
+mod interventions;
 mod missing;
 mod nodes;
 mod offset;

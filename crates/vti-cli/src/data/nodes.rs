@@ -1,8 +1,11 @@
 //! From a file to the nodes of a graph: columns of numbers, transformed and scaled.
 
-use vti::graph::Graph;
-use vti::problem::dag::{NodeData, Scaling};
+use std::collections::BTreeMap;
 
+use vti::graph::Graph;
+use vti::problem::dag::{Interventions, NodeData, Scaling};
+
+use super::interventions::{self, Cells};
 use super::missing::{Missing, Words};
 use super::raw::{Raw, RawColumn};
 use super::schema::{all_or, check_kind, check_list, numbers, set};
@@ -21,6 +24,10 @@ pub(crate) struct NodeChoice<'a> {
     pub(crate) missing: Missing,
     /// Words for a missing value beside the usual ones.
     pub(crate) missing_values: &'a [String],
+    /// The column that names the nodes which were set in a row.
+    pub(crate) interventions: Option<&'a str>,
+    /// Nodes that other words in it mean.
+    pub(crate) targets: &'a BTreeMap<String, Vec<String>>,
 }
 
 /// Every column, in a list of columns.
@@ -31,6 +38,8 @@ pub(crate) const ALL: &str = "*";
 pub(crate) struct Nodes {
     /// What inference sees.
     pub(crate) table: NodeData,
+    /// Which nodes were set in which rows.
+    pub(crate) interventions: Interventions,
     /// What each column was divided by.
     pub(crate) scales: Vec<f64>,
     pub(crate) fingerprint: String,
@@ -57,6 +66,7 @@ impl Nodes {
         check_list(&raw, choice.exclude, "--exclude", &[])?;
         check_list(&raw, choice.include, "--include", choice.exclude)?;
         check_list(&raw, &named_logs, "--log", choice.exclude)?;
+        let cells = choice.interventions.map(|name| Cells::take(&mut raw, name, choice.exclude)).transpose()?;
         raw.columns.retain(|column| {
             let name = column.name.as_str();
             (include.is_empty() || include.contains(name)) && !exclude.contains(name)
@@ -85,9 +95,14 @@ impl Nodes {
         let left_out = index.iter().chain(&tidied.left_out).map(LeftOut::note);
         let mut notes: Vec<String> = left_out.chain(tidied.notes).collect();
         notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
-        let scales = table.scale(choice.scale);
-        notes.extend(far_from_zero(&table));
-        Ok(Self { table, scales, fingerprint: source.fingerprint(), notes, file: raw.file })
+        let interventions = match &cells {
+            Some(cells) => cells.read(&raw, &table.names, choice.targets)?,
+            None => Interventions::default(),
+        };
+        notes.extend(interventions::notes(&interventions, &table, choice.scale));
+        let scales = table.scale_undisturbed(choice.scale, &interventions);
+        notes.extend(far_from_zero(&table, &interventions));
+        Ok(Self { table, interventions, scales, fingerprint: source.fingerprint(), notes, file: raw.file })
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -132,8 +147,8 @@ fn check_sizes(raw: &Raw, nodes: usize) -> Result<(), DataError> {
 }
 
 /// A node without parents has mean 0: columns that are far from it do not suit the model.
-fn far_from_zero(table: &NodeData) -> Option<String> {
-    let (name, mean) = table.far_from_zero()?;
+fn far_from_zero(table: &NodeData, interventions: &Interventions) -> Option<String> {
+    let (name, mean) = table.far_from_zero(interventions)?;
     Some(format!(
         "the mean of {name} is {mean:.4}, but nodes without parents are taken to have mean 0: --scale centre subtracts means"
     ))

@@ -472,7 +472,7 @@ pub(super) fn numbers(raw: &Raw, column: &RawColumn) -> Result<Vec<f64>, DataErr
 }
 
 /// Cells as texts; empty where they are missing.
-fn texts(column: &RawColumn) -> Vec<String> {
+pub(super) fn texts(column: &RawColumn) -> Vec<String> {
     let text = |number: &f64| if number.is_nan() { String::new() } else { number.to_string() };
     let mut texts: Vec<String> = column.numbers.iter().map(text).collect();
     column.texts().for_each(|(row, text)| texts[row] = text.into());

@@ -11,6 +11,7 @@ mod exact_graphs;
 mod fit;
 mod help;
 mod inputs;
+mod interventions;
 mod python;
 mod regression;
 mod results;

@@ -6,6 +6,7 @@ use vti::answer::{Answer, Found, LogEvidence, MAX_MODELS, Method, SearchFacts};
 use vti::check::VerdictKind;
 
 use super::fit;
+use super::graph::HIDDEN_CAUSES;
 use crate::markup::escape;
 use crate::number::MISSING;
 
@@ -53,6 +54,14 @@ pub(super) fn header(answer: &Answer, title: &str) -> String {
     let mut heading = format!("<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", escape(title), escape(&subtitle(answer)));
     if let Some(prior) = &answer.data.prior {
         let _ = writeln!(heading, "<p class=\"subtitle\">Prior: {}.</p>", escape(prior));
+    }
+    if let Some(set) = &answer.data.interventions {
+        let set = set.0.iter().filter(|(_, rows)| *rows > 0).map(|(name, rows)| format!("{name} in {rows}"));
+        let set = escape(&set.collect::<Vec<String>>().join(", "));
+        let _ = writeln!(heading, "<p class=\"subtitle\">Nodes were set from outside in some rows: {set}.</p>");
+    }
+    if answer.found.graphs().is_some() {
+        let _ = writeln!(heading, "<p class=\"subtitle\">{HIDDEN_CAUSES}</p>");
     }
     let fit = answer.fit.as_ref().map_or_else(String::new, fit::banner);
     heading + &verdict(answer) + &fit + &facts(answer) + &warnings(&answer.run.warnings)

@@ -108,6 +108,7 @@ fn selection_fit(
         weights: design.weights(),
         predict: Box::new(Regression { selection, draws }),
         null: Null::Intercept,
+        rows: None,
     };
     (outcome.predict.draws() > 0).then(|| {
         let fit = look(&[outcome], settings, workers);
@@ -169,6 +170,7 @@ fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
 /// Draws of a node that all have the same parents.
 struct Node<'a> {
     dag: &'a Dag,
+    node: usize,
     parents: Vec<usize>,
     draws: Vec<Vec<f64>>,
 }
@@ -183,7 +185,7 @@ impl Predict for Node<'_> {
     }
 
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
-        self.dag.node_means(&self.parents, &self.draws[draw], rows, to);
+        self.dag.node_means(self.node, &self.parents, &self.draws[draw], rows, to);
     }
 }
 
@@ -197,7 +199,8 @@ fn dag_fit(
     settings: &LookSettings,
     workers: &Workers,
 ) -> Option<ModelFit> {
-    let nodes = dag.space().nodes();
+    let (nodes, rows) = (dag.space().nodes(), dag.table().rows());
+    let set = dag.interventions().counts(nodes);
     let likelihood = match dag.settings().noise {
         Noise::Known { sigma } => Likelihood::Gaussian { sigma: Some(sigma) },
         Noise::Unknown {} => Likelihood::Gaussian { sigma: None },
@@ -216,8 +219,9 @@ fn dag_fit(
             likelihood,
             offset: &[],
             weights: &[],
-            predict: Box::new(Node { dag, parents, draws }),
+            predict: Box::new(Node { dag, node, parents, draws }),
             null: Null::Zero,
+            rows: (set[node] > 0).then(|| dag.interventions().rows_without(node, rows)),
         }
     };
     // Hidden units cost as much as so many rows.
@@ -226,7 +230,9 @@ fn dag_fit(
         Sem::Mlp { hidden, .. } => hidden,
     };
     let settings = LookSettings { pairs: settings.pairs / (1 + units / 8), ..*settings };
-    let outcomes: Vec<Outcome<'_>> = (0..nodes).map(outcome).collect();
+    // Where a node was set, its equation says nothing.
+    let speaks = |node: &usize| set[*node] < rows;
+    let outcomes: Vec<Outcome<'_>> = (0..nodes).filter(speaks).map(outcome).collect();
     outcomes.iter().all(|outcome| outcome.predict.draws() > 0).then(|| {
         let fit = look(&outcomes, &settings, workers);
         ModelFit { advice: dag_advice(&fit, dag), ..fit }

@@ -40,6 +40,7 @@
 //! ```
 
 mod build;
+mod classes;
 mod closed_form;
 mod error;
 mod exact;
@@ -57,6 +58,7 @@ mod units;
 use serde::{Deserialize, Serialize};
 
 pub use build::{Findings, MAX_MODELS, Sources};
+pub use classes::{Classes, ProbableClass};
 pub use error::AnswerError;
 pub use exact::Exact;
 pub use graph::{Class, Edge, Edges, GraphStatistics, Graphs, Metric, NamedEdge, Trivial, Truth};
@@ -162,7 +164,7 @@ pub struct DataFacts {
     /// Optional terms, of a selection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terms: Option<usize>,
-    /// Priors of slopes, intercept and scale in words, of a selection.
+    /// Priors of slopes, intercept and scale in words, of a selection; of weights and noise, of causal graphs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior: Option<String>,
     /// Nodes, of causal graphs.
@@ -171,6 +173,9 @@ pub struct DataFacts {
     /// How columns were scaled, of causal graphs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<String>,
+    /// In how many rows nodes were set from outside, of causal graphs with interventions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interventions: Option<Ordered<usize>>,
 }
 
 /// The bound `E_q[log p(m) p(y, θ | m) − log q(m, θ)]`.

@@ -242,6 +242,7 @@ pub enum MisfitKind {
 ///     weights: &[],
 ///     predict: Box::new(Means(Vec::clone(&draws))),
 ///     null: Null::Zero,
+///     rows: None,
 /// };
 /// let settings = LookSettings::default();
 /// assert_eq!(look(&[outcome(1.0)], &settings, &Workers::SINGLE).kind, FitKind::NothingFound);
@@ -249,12 +250,14 @@ pub enum MisfitKind {
 /// assert!(fit.kind == FitKind::DoesNotFit && fit.text.contains("the model does not fit y"));
 /// ```
 pub fn look(outcomes: &[Outcome<'_>], settings: &LookSettings, workers: &Workers) -> ModelFit {
-    let of_rows = outcomes.iter().map(|outcome| outcome.observed.len()).min().unwrap_or(0);
+    let of_rows = outcomes.iter().map(Outcome::row_count).max().unwrap_or(0);
     let draws = outcomes.iter().map(|outcome| outcome.predict.draws()).max().unwrap_or(0);
     let most = settings.pairs / (draws * outcomes.len()).max(1);
-    let rows = some_rows(of_rows, most.max(MIN_ROWS), settings.seed);
+    let some = |of: usize| some_rows(of, most.max(MIN_ROWS), settings.seed);
+    let rows = some(of_rows);
     let one = |(number, outcome): (usize, &Outcome<'_>)| {
-        look_at(outcome, &rows, outcomes.len(), (settings.seed, number as u64), workers)
+        let places = some(outcome.row_count());
+        look_at(outcome, &places, outcomes.len(), (settings.seed, number as u64), workers)
     };
     let found: Vec<OutcomeFit> = outcomes.iter().enumerate().map(one).collect();
     let kind = if rows.len() < MIN_ROWS {
@@ -284,15 +287,16 @@ fn some_rows(of: usize, most: usize, seed: u64) -> Vec<usize> {
     (0..most).map(|i| (((i as f64 + stream.uniform()) * part) as usize).min(of - 1)).collect()
 }
 
-/// One column.
-fn look_at(outcome: &Outcome<'_>, rows: &[usize], outcomes: usize, key: (u64, u64), workers: &Workers) -> OutcomeFit {
+/// One column, by rows at some places among those that the model speaks about.
+fn look_at(outcome: &Outcome<'_>, places: &[usize], outcomes: usize, key: (u64, u64), workers: &Workers) -> OutcomeFit {
+    let rows: Vec<usize> = places.iter().map(|&place| outcome.row(place)).collect();
+    let (rows, count) = (&rows[..], outcome.row_count());
     let left_out = leave_out::leave_out(outcome, rows, key, workers);
     let likelihood = outcome.likelihood;
     let null = null::elpd(outcome, rows, workers);
-    let (elpd, se) = total(left_out.iter().map(|row| row.elpd), outcome.observed.len());
-    let (gained, gained_se) =
-        total(left_out.iter().zip(&null).map(|(row, null)| row.elpd - null), outcome.observed.len());
-    let (p_loo, _) = total(left_out.iter().map(|row| row.lpd - row.elpd), outcome.observed.len());
+    let (elpd, se) = total(left_out.iter().map(|row| row.elpd), count);
+    let (gained, gained_se) = total(left_out.iter().zip(&null).map(|(row, null)| row.elpd - null), count);
+    let (p_loo, _) = total(left_out.iter().map(|row| row.lpd - row.elpd), count);
     let enough = rows.len() >= MIN_ROWS;
     let mut fit = OutcomeFit {
         name: outcome.name.clone(),

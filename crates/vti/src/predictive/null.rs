@@ -27,11 +27,10 @@ const NEGLIGIBLE: f64 = 60.0;
 
 /// `log p(y_i | y_{−i})` of some rows of a column.
 pub(super) fn elpd(outcome: &Outcome<'_>, rows: &[usize], workers: &Workers) -> Vec<f64> {
-    let observed = outcome.observed;
-    let step = observed.len().div_ceil(MAX_ROWS).max(1);
+    let count = outcome.row_count();
     let row = |row: usize| (Observation::of(outcome, row), offset_of(outcome, row));
-    let all: Vec<(Observation, f64)> = (0..observed.len()).step_by(step).map(row).collect();
-    let each_counts = observed.len() as f64 / all.len().max(1) as f64;
+    let all: Vec<(Observation, f64)> = outcome.all_rows().step_by(count.div_ceil(MAX_ROWS).max(1)).map(row).collect();
+    let each_counts = count as f64 / all.len().max(1) as f64;
     // Each point with its log likelihood of all rows.
     let mut points: Vec<(f64, f64, f64)> =
         grid(outcome).into_iter().map(|(location, scale)| (location, scale, 0.0)).collect();
@@ -70,7 +69,7 @@ fn weight_of(outcome: &Outcome<'_>, row: usize) -> f64 {
 
 /// As how many rows they all count.
 fn total_weight(outcome: &Outcome<'_>) -> f64 {
-    (0..outcome.observed.len()).map(|row| weight_of(outcome, row)).sum()
+    outcome.all_rows().map(|row| weight_of(outcome, row)).sum()
 }
 
 /// Locations and scales, around where the numbers put them.
@@ -90,7 +89,7 @@ fn grid(outcome: &Outcome<'_>) -> Vec<(f64, f64)> {
         }
         _ => spread / n.sqrt(),
     };
-    let density = if observed.len() < FEW_ROWS { FINE } else { COARSE };
+    let density = if outcome.row_count() < FEW_ROWS { FINE } else { COARSE };
     let most = (REACH * density) as i32;
     let along = |error: f64| (-most..=most).map(move |i| error * f64::from(i) / density);
     let locations: Vec<f64> = match null {
@@ -110,7 +109,7 @@ fn grid(outcome: &Outcome<'_>) -> Vec<(f64, f64)> {
 
 /// What counts are proportional to, of all rows together: their number where nothing is known of them.
 fn exposure(outcome: &Outcome<'_>) -> f64 {
-    (0..outcome.observed.len()).map(|row| weight_of(outcome, row) * offset_of(outcome, row).exp()).sum()
+    outcome.all_rows().map(|row| weight_of(outcome, row) * offset_of(outcome, row).exp()).sum()
 }
 
 /// Where the numbers lie, as a predictor, and how far they spread.
@@ -118,7 +117,7 @@ fn centre(outcome: &Outcome<'_>) -> (f64, f64) {
     let Outcome { likelihood, null, observed, .. } = *outcome;
     let n = total_weight(outcome);
     let mean_of = |f: &dyn Fn(f64) -> f64| {
-        observed.iter().enumerate().map(|(row, y)| weight_of(outcome, row) * f(*y)).sum::<f64>() / n
+        outcome.all_rows().map(|row| weight_of(outcome, row) * f(observed[row])).sum::<f64>() / n
     };
     let mean = mean_of(&|y| y);
     let spread_around = |centre: f64| mean_of(&|y| (y - centre).powi(2)).sqrt();
@@ -138,8 +137,9 @@ fn centre(outcome: &Outcome<'_>) -> (f64, f64) {
             (centre, spread_around(centre).max(f64::MIN_POSITIVE))
         }
         Likelihood::Robust { .. } | Likelihood::StudentT { .. } => {
-            let centre = if null == Null::Zero { 0.0 } else { median(observed.to_vec()) };
-            let spread = 1.5 * median(observed.iter().map(|y| (y - centre).abs()).collect());
+            let centre =
+                if null == Null::Zero { 0.0 } else { median(outcome.all_rows().map(|row| observed[row]).collect()) };
+            let spread = 1.5 * median(outcome.all_rows().map(|row| (observed[row] - centre).abs()).collect());
             (centre, if spread > 0.0 { spread } else { spread_around(centre).max(f64::MIN_POSITIVE) })
         }
     }
@@ -168,8 +168,16 @@ mod tests {
 
     fn elpd_with_offset(likelihood: Likelihood, null: Null, observed: &[f64], offset: &[f64]) -> Vec<f64> {
         let rows: Vec<usize> = (0..observed.len()).collect();
-        let outcome =
-            Outcome { name: "y".into(), observed, likelihood, offset, weights: &[], predict: Box::new(Nothing), null };
+        let outcome = Outcome {
+            name: "y".into(),
+            observed,
+            likelihood,
+            offset,
+            weights: &[],
+            predict: Box::new(Nothing),
+            null,
+            rows: None,
+        };
         super::elpd(&outcome, &rows, &Workers::SINGLE)
     }
 

@@ -41,6 +41,25 @@ pub struct Outcome<'a> {
     pub predict: Box<dyn Predict + 'a>,
     /// What to compare with.
     pub null: Null,
+    /// The rows that the model speaks about; none where these are all.
+    pub rows: Option<Vec<usize>>,
+}
+
+impl Outcome<'_> {
+    /// How many rows the model speaks about.
+    pub(super) fn row_count(&self) -> usize {
+        self.rows.as_ref().map_or(self.observed.len(), Vec::len)
+    }
+
+    /// Their numbers in the table.
+    pub(super) fn all_rows(&self) -> impl Iterator<Item = usize> {
+        (0..self.row_count()).map(|place| self.row(place))
+    }
+
+    /// The number in the table of one of the rows that the model speaks about.
+    pub(super) fn row(&self, place: usize) -> usize {
+        self.rows.as_ref().map_or(place, |rows| rows[place])
+    }
 }
 
 /// One observation.

@@ -80,6 +80,7 @@ fn outcome<'a>(y: &'a [f64], likelihood: Likelihood, draws: Slope) -> Outcome<'a
         weights: &[],
         predict: Box::new(draws),
         null: Null::Intercept,
+        rows: None,
     }
 }
 

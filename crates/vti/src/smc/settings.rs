@@ -90,7 +90,7 @@ impl Default for AnnealSettings {
             by: ParticleMove::default(),
             most: 5000,
             sharpen: 8,
-            work: 3e11,
+            work: 2e11,
         }
     }
 }

@@ -73,7 +73,7 @@ impl<T: Real> MeanField<'_, T> {
         starts: &[Start<'_>],
         is_stopped: &dyn Fn() -> bool,
     ) -> Option<MeanFieldFit> {
-        let rows = self.likelihood.rows as f64;
+        let rows = self.likelihood.rows(node) as f64;
         let flat = FLAT.max(FLAT_PER_ROW * rows);
         let compared = Limits { steps: STEPS, patience: 5, flat: flat.max(COMPARED_PER_ROW * rows) };
         let mut climb = |q: &[f64], limits: Limits| {
@@ -163,7 +163,7 @@ impl<T: Real> MeanField<'_, T> {
     /// Logarithm of the standard deviation of a node about 0, or 0 where it has none.
     fn log_spread(&self, node: usize) -> f64 {
         let likelihood = self.likelihood;
-        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows as f64).ln();
+        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows(node) as f64).ln();
         if spread.is_finite() { spread } else { 0.0 }
     }
 }

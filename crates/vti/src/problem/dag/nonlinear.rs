@@ -90,9 +90,9 @@ impl<T: Real> Nonlinear<T> {
     }
 
     /// Multiplications of the likelihood: rows × hidden units × (parents + 1).
-    pub(super) fn work(&self, parents: u64) -> f64 {
+    pub(super) fn work(&self, node: usize, parents: u64) -> f64 {
         let hidden = self.likelihood.layout.hidden;
-        self.likelihood.rows as f64 * hidden as f64 * f64::from(parents.count_ones() + 1)
+        self.likelihood.rows(node) as f64 * hidden as f64 * f64::from(parents.count_ones() + 1)
     }
 
     /// `log p(x_j | x_pa, θ_j)` of several θ_j, one after another, and its gradients.
