@@ -11,6 +11,7 @@ mod data;
 mod earlier;
 mod estimate;
 mod failure;
+mod memory;
 mod phase;
 mod print;
 mod progress;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use vti::answer::{Answer, Replicate, Run};
 use vti::device::Device;
+use vti::memory::MemoryEstimate;
 use vti::problem::selection::Enumeration;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer, save_preparation};
 use vti::workers::Workers;
@@ -18,6 +19,7 @@ use crate::config::{Config, Method};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
 use crate::failure::{Ending, Usage};
+use crate::memory;
 use crate::print;
 use crate::progress::{self, Progress, Watched};
 use crate::question::{InClosedForm, Job, Question, start};
@@ -130,13 +132,16 @@ impl Job for Training<'_> {
         session.config.check_limits()?;
         session.config.machine.method = choose(&session)?;
         if !session.config.is_learned() {
+            memory::check_again(&session, &device)?;
             return answer_in_closed_form(&session, dir, device.workers(), (args, budget));
         }
         let settings = train_settings(&session.config, dir, None);
+        let needed = memory::of_run(&session, &device)?;
+        memory::refuse(&needed, "this run")?;
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
         let resolved = trainer.family().settings().clone();
         if !args.quiet {
-            announce(&session, trainer)?;
+            announce(&session, &needed, trainer)?;
         }
         // With every choice written out, so that the file says what was done.
         session.config.family = resolved;
@@ -254,12 +259,12 @@ fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
 }
 
 /// What is going to happen; the trainer is used up for a few steps that are timed.
-fn announce<Q: Question, D: Device>(session: &Session<Q>, trainer: Trainer<D>) -> Result<()> {
+fn announce<Q: Question, D: Device>(session: &Session<Q>, needed: &MemoryEstimate, trainer: Trainer<D>) -> Result<()> {
     let Config { source, train, machine, .. } = &session.config;
     print::talk(&format!("{}: {}", source.data, session.question.headline()));
     session.question.notes().iter().for_each(|note| print::talk(note));
     trainer.family().choices().iter().for_each(|choice| print::talk(choice));
-    let estimate = Estimate::new(session, trainer)?;
+    let estimate = Estimate::new(needed.bytes() + session.question.data_bytes(), trainer)?;
     let runs = if machine.replicates > 1 { format!(", {} times", machine.replicates) } else { String::new() };
     let limit = train.time_limit.map_or_else(
         || format!("{} steps", train.steps),

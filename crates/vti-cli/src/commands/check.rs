@@ -15,6 +15,7 @@ use crate::closed_form;
 use crate::conclude::{Chains, Wanted, conclude, cut_short, search_cut_short};
 use crate::config::{Config, Method};
 use crate::failure::{Ending, Usage};
+use crate::memory;
 use crate::progress;
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
@@ -109,6 +110,7 @@ impl Job for Again<'_> {
         if !session.config.is_learned() && chains == Chains::Always {
             return Err(nothing_to_refine(&session.config, dir).into());
         }
+        memory::check_again(&session, &device)?;
         if !session.config.is_learned() {
             let unlimited = (Budget::new(None), false);
             let found = closed_form::conclude(&session, dir, device.workers(), signals, unlimited, force)?;

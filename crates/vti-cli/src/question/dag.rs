@@ -7,7 +7,6 @@ use vti::answer::Subject;
 use vti::posterior::GraphPosterior;
 use vti::problem::Problem;
 use vti::problem::dag::{Dag, DagError, DagSettings, Noise, RulesError, Sem};
-use vti::space::ModelSpace;
 
 use super::{InClosedForm, Question, other_kind};
 use crate::config::{Config, DagConfig, Precision, ProblemConfig};
@@ -95,11 +94,6 @@ impl Question for Causal {
     fn data_bytes(&self) -> f64 {
         let nodes = self.nodes.table.names.len() as f64;
         8.0 * (3.0 * nodes * self.nodes.rows() as f64 + nodes * nodes)
-    }
-
-    fn usual_dim(&self) -> f64 {
-        // Preconditioners are of one node, with half of the others as parents.
-        0.5 * (self.dag.space().max_dim() / self.nodes.table.names.len()) as f64
     }
 }
 

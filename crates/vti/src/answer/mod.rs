@@ -57,6 +57,7 @@ mod units;
 use serde::{Deserialize, Serialize};
 
 pub use build::{Findings, MAX_MODELS, Sources};
+pub use closed_form::affordable_draws;
 pub use error::AnswerError;
 pub use exact::Exact;
 pub use graph::{Class, Edge, Edges, GraphStatistics, Graphs, Metric, NamedEdge, Trivial, Truth};
