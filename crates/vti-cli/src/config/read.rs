@@ -41,7 +41,7 @@ pub(super) fn set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
     let (key, value) = text.split_once('=').ok_or_else(|| wrong("there is no `=`"))?;
     let value = value.trim();
     let value = match toml::from_str::<Table>(&format!("value = {value}")) {
-        Ok(mut parsed) => parsed.remove("value").ok_or_else(|| wrong("there is no value"))?,
+        Ok(mut parsed) => whole(parsed.remove("value").ok_or_else(|| wrong("there is no value"))?, value),
         Err(_) => Value::from(value),
     };
     let mut keys: Vec<&str> = key.trim().split('.').collect();
@@ -56,6 +56,16 @@ pub(super) fn set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
     }
     place.insert(last.into(), value);
     Ok(())
+}
+
+/// A whole number that is written with an exponent, such as 1e6, as one; everything else as it is.
+fn whole(value: Value, text: &str) -> Value {
+    /// Beyond it not every whole number has a place.
+    const EXACT: f64 = (1u64 << 53) as f64;
+    match value {
+        Value::Float(x) if !text.contains('.') && x.fract() == 0.0 && x.abs() <= EXACT => Value::Integer(x as i64),
+        other => other,
+    }
 }
 
 /// Turns tables into settings, and says where something is wrong.

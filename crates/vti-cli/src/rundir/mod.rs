@@ -19,7 +19,7 @@ use crate::config::{Config, ConfigError};
 use crate::failure::Usage;
 
 /// The file of what the preparation of graphs found.
-pub(crate) const PREPARATION: &str = "preparation.safetensors";
+const PREPARATION: &str = "preparation.safetensors";
 
 /// The directory of a run.
 #[derive(Clone, Debug)]
@@ -135,6 +135,11 @@ impl RunDir {
             );
         }
         Lock::take(&self.0)
+    }
+
+    /// Whether a process of this machine works in it.
+    pub(crate) fn is_at_work(&self) -> bool {
+        lock::is_held(&self.0)
     }
 
     /// Refuses a directory that is not one of ours, unless it is empty.

@@ -241,7 +241,7 @@ fn verdict(found: &Searched, settings: &SearchSettings) -> Verdict {
     let longer = match found.ended {
         Ended::Iterations => "raise search.iterations",
         Ended::Models => "raise search.max_models",
-        Ended::Stopped | Ended::Converged => "give it a longer --time-limit, or none",
+        Ended::Stopped | Ended::Converged => "give it a longer time limit, or none",
     };
     let text = format!(
         "do not trust: {chains} chains over models with exact evidences do not agree yet: {shown}. R̂ of {MAX_RHAT} and a size of \

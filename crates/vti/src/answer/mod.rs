@@ -311,9 +311,12 @@ pub struct Distances {
     /// Of q.
     #[serde(deserialize_with = "quantity::or_nan")]
     pub q: f64,
-    /// Of its correction.
+    /// Of its correction, among the models that were met: what is known of the others is only that they were not.
     #[serde(deserialize_with = "quantity::or_nan")]
     pub corrected: f64,
+    /// The exact probability of the models that were met, together.
+    #[serde(default)]
+    pub met: Option<f64>,
 }
 
 /// How chains went.

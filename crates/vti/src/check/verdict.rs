@@ -151,7 +151,9 @@ impl Verdict {
         } else {
             String::new()
         };
-        if moved > 2.0 * NEGLIGIBLE_DISTANCE || method != BlockMethod::Exact && left_out > 0 {
+        // What is not a number is not small.
+        let is_moved = moved.is_nan() || moved > 2.0 * NEGLIGIBLE_DISTANCE;
+        if is_moved || method != BlockMethod::Exact && left_out > 0 {
             let more = match method {
                 BlockMethod::Weights => "train longer or use a richer flow",
                 _ => "raise runs, particles or sharpen of check.anneal",
@@ -267,6 +269,24 @@ impl Verdict {
             self.text
         );
         Self { kind: VerdictKind::DoNotTrust, text }
+    }
+
+    /// Numbers that are none cannot be relied on, whatever else was found.
+    pub(super) fn unless_undefined(self, log_evidence: Estimate, correction: &Correction) -> Self {
+        let is_undefined = |estimate: &Estimate| estimate.value.is_nan() || estimate.se.is_nan();
+        let what = if is_undefined(&log_evidence) {
+            "the log evidence or its error is not a number"
+        } else if correction.models.iter().any(|model| is_undefined(&model.corrected)) {
+            "some corrected probabilities or their errors are not numbers"
+        } else if correction.total_variation.is_nan() {
+            "the distance between q and its correction is not a number"
+        } else {
+            return self;
+        };
+        match self.kind {
+            VerdictKind::DoNotTrust => self,
+            _ => Self { kind: VerdictKind::DoNotTrust, text: format!("do not trust: {what}") },
+        }
     }
 
     /// A q of which so much lies where the density is undefined, or 0, is no posterior, however well weights correct it.

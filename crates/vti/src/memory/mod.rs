@@ -290,8 +290,9 @@ fn items(problem: &dyn Problem, space: &Space, sizes: &Sizes) -> Result<Vec<Memo
         ModelsSettings::Autoregressive(settings) => networks::words(problem.space().arities(), settings),
         _ => Size::default(),
     };
-    // Units beyond the dimension of a row's model are not computed.
-    let share = space.mean_dim / space.max_dim.max(1.0);
+    // Units beyond the dimension of a row's model are not computed; but rows are computed in tiles, as far as the largest needs,
+    // and q(m) moves: about halfway between the mean model and the largest one.
+    let share = 0.5 * (1.0 + space.mean_dim / space.max_dim.max(1.0));
     let contexts = |rows: f64| match plan.shape.context {
         ContextShape::Symbols(count) => rows.min(count as f64),
         ContextShape::Features(_) => flow_rows * distinct(space.words, rows),
@@ -389,13 +390,14 @@ fn preconditioners(
 /// Draws of a check, in learned and in measured parameters, and the file of them.
 fn draws_of(problem: &dyn Problem, space: &Space, draws: f64) -> MemoryItem {
     let blocks = problem.blocks().map_or(0.0, |blocks| blocks.count() as f64);
-    let each = space.natural * 34.0 + space.width * 6.0 + 250.0 + 16.0 * blocks;
+    let each = space.natural * 34.0 + space.width * 4.0 + 90.0 + 16.0 * blocks;
     MemoryItem { what: MemoryUse::Draws, phase: Phase::Check, bytes: draws * each }
 }
 
 /// Particles of the last round of a look beyond q.
 fn particles(problem: &dyn Problem, space: &Space, check: &CheckSettings) -> f64 {
-    let of_particle = |dim: f64| 36.0 * dim + 2.0 * space.width + 300.0;
+    // Twice: where it is, and where it may go.
+    let of_particle = |dim: f64| 2.0 * (36.0 * dim + 2.0 * space.width + 300.0);
     if problem.blocks().is_some() {
         let AnnealSettings { runs, particles, .. } = check.anneal;
         let dim = space.max_dim / problem.blocks().map_or(1.0, |blocks| blocks.count() as f64);
