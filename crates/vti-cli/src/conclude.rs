@@ -239,7 +239,7 @@ pub(crate) fn write_page(dir: &RunDir, config: &Config, answer: &Answer, samples
     let (settings, trace) = beside(dir, config, answer)?;
     let page = page(answer, Some(samples), &Beside { trace: &trace, settings: &settings, ..Beside::default() });
     dir.record(&[dir.page()])?;
-    rundir::write(&dir.page(), page.as_bytes())
+    rundir::write_apart(&dir.page(), page.as_bytes())
 }
 
 /// The answer on standard output.

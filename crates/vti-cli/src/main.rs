@@ -11,6 +11,7 @@ mod data;
 mod earlier;
 mod estimate;
 mod failure;
+mod free_memory;
 mod hints;
 mod memory;
 mod phase;

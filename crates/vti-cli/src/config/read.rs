@@ -113,7 +113,7 @@ impl Reader<'_> {
         let default = FamilySettings::default();
         let family = FamilySettings {
             models: self.section("models", or_default("models", models, &default.models)?, &[])?,
-            flow: self.section("flow", or_default("flow", flow, &default.flow)?, &AROUND_KEYS)?,
+            flow: self.section("flow", or_default("flow", sized(flow), &default.flow)?, &AROUND_KEYS)?,
             ..self.section("flow", around, &[])?
         };
         Ok(Config {
@@ -181,6 +181,19 @@ impl Reader<'_> {
 /// Takes some keys out of a table.
 pub(super) fn take(table: &mut Table, keys: &[&str]) -> Table {
     keys.iter().filter_map(|key| table.remove_entry(*key)).collect()
+}
+
+/// A flow of which only sizes are given is of splines, with usual sizes for the others.
+fn sized(mut table: Table) -> Table {
+    const USUAL: [(&str, i64); 3] = [("layers", 4), ("blocks", 2), ("hidden", 64)];
+    let is_size = |(key, _): &(&str, i64)| table.get(*key).is_some_and(Value::is_integer);
+    if !table.contains_key("kind") && USUAL.iter().any(is_size) {
+        table.insert("kind".into(), Value::from("spline"));
+        for (key, usual) in USUAL {
+            table.entry(key).or_insert_with(|| Value::from(usual));
+        }
+    }
+    table
 }
 
 /// Keys over those of default settings.

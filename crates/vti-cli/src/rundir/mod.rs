@@ -214,6 +214,19 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     files::put(path, bytes).map_err(explain)
 }
 
+/// The same from under a name of this process: whoever works in the directory may write the file meanwhile, and one of the two is
+/// there in the end, whole.
+pub(crate) fn write_apart(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.partial", std::process::id()));
+    let apart = path.with_file_name(name);
+    let placed = fs::write(&apart, bytes).and_then(|()| fs::rename(&apart, path));
+    if placed.is_err() {
+        let _ = fs::remove_file(&apart);
+    }
+    placed.map_err(|error| unwritable(path, &error))
+}
+
 /// What went wrong with a file, and what to do.
 pub(crate) fn explain(error: FileError) -> anyhow::Error {
     match error {

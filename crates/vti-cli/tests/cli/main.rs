@@ -11,6 +11,7 @@ mod exact_graphs;
 mod fit;
 mod help;
 mod inputs;
+mod memory;
 mod python;
 mod results;
 mod rundir;
@@ -19,8 +20,11 @@ mod simulate;
 mod support;
 mod tables;
 mod time;
+mod words;
 
 /// Its own tests run here: the program is not compiled once more for them.
+#[path = "../../src/free_memory.rs"]
+mod free_memory;
 #[path = "../../src/shown.rs"]
 mod shown;
 #[path = "../../src/suggest.rs"]

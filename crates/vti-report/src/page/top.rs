@@ -198,3 +198,20 @@ fn warnings(warnings: &[String]) -> String {
     let title = if warnings.len() == 1 { "One warning" } else { "Warnings" };
     format!("<div class=\"warnings\"><strong>⚠ {title}</strong><ul>{items}</ul></div>\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_say_what_they_are_of() {
+        let note = |q: f64, met: f64| distance_note(Distances { q, corrected: 0.1, met: Some(met) });
+        assert!(note(f64::NAN, 1.0).starts_with("no number"));
+        assert_eq!(note(0.2, 0.9999), "total variation, learned → corrected");
+        assert!(
+            note(0.2, 0.9).ends_with("(among models met, which hold 0.900 of the exact probability)"),
+            "{}",
+            note(0.2, 0.9)
+        );
+    }
+}

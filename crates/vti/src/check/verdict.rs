@@ -402,6 +402,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_a_number_is_not_trusted() {
+        let trusted = || weighed(0.4, [model(0.9, Some(0.2), 5000), model(0.1, Some(0.3), 500)], 0.0);
+        let (sure, none) = (Estimate { value: 1.0, se: 0.1 }, Estimate { value: f64::NAN, se: 0.1 });
+        let correction =
+            |value: f64| Correction::estimated(vec![model(value, Some(0.2), 5000), model(0.1, Some(0.3), 500)]);
+        assert_eq!(trusted().unless_undefined(sure, &correction(0.9)).kind, VerdictKind::Trust);
+        for found in [
+            trusted().unless_undefined(none, &correction(0.9)),
+            trusted().unless_undefined(sure, &correction(f64::NAN)),
+        ] {
+            assert!(
+                found.kind == VerdictKind::DoNotTrust && found.text.starts_with("do not trust: "),
+                "{}",
+                found.text
+            );
+        }
+    }
+
+    #[test]
     fn weights_are_judged_model_by_model_and_part_by_part() {
         use VerdictKind::{Corrected, DoNotTrust, Trust};
         let fine = || model(0.9, Some(0.2), 5000);
