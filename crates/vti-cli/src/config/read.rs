@@ -187,7 +187,8 @@ pub(super) fn take(table: &mut Table, keys: &[&str]) -> Table {
 fn sized(mut table: Table) -> Table {
     const USUAL: [(&str, i64); 3] = [("layers", 4), ("blocks", 2), ("hidden", 64)];
     let is_size = |(key, _): &(&str, i64)| table.get(*key).is_some_and(Value::is_integer);
-    if !table.contains_key("kind") && USUAL.iter().any(is_size) {
+    let is_open = table.get("kind").is_none_or(|kind| kind.as_str() == Some("auto"));
+    if is_open && USUAL.iter().any(is_size) {
         table.insert("kind".into(), Value::from("spline"));
         for (key, usual) in USUAL {
             table.entry(key).or_insert_with(|| Value::from(usual));
