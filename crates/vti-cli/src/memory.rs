@@ -13,13 +13,13 @@ use crate::question::{InClosedForm, Question};
 use crate::session::Session;
 
 /// What a run will need.
-pub(crate) fn of_run<Q: Question, D: Device>(session: &Session<Q>, _device: &D) -> Result<MemoryEstimate> {
+pub(crate) fn of_run<Q: Question, D: Device>(session: &Session<Q>) -> Result<MemoryEstimate> {
     let problem = session.problem();
     Ok(MemoryEstimate::new(&*problem, &sizes::<D>(&session.config)).map_err(TrainError::from)?)
 }
 
 /// Refuses a check of what was learned, or exact draws, that cannot fit.
-pub(crate) fn check_again<Q: Question, D: Device>(session: &Session<Q>, _device: &D) -> Result<()> {
+pub(crate) fn check_again<Q: Question, D: Device>(session: &Session<Q>) -> Result<()> {
     let (problem, config) = (session.problem(), &session.config);
     let estimate = if config.is_learned() {
         MemoryEstimate::of_check(&*problem, &sizes::<D>(config)).map_err(TrainError::from)?

@@ -133,11 +133,11 @@ impl Job for Training<'_> {
         session.config.check_limits()?;
         session.config.machine.method = choose(&session)?;
         if !session.config.is_learned() {
-            memory::check_again(&session, &device)?;
+            memory::check_again::<Q, D>(&session)?;
             return answer_in_closed_form(&session, dir, device.workers(), (args, budget));
         }
         let settings = train_settings(&session.config, dir, None);
-        let needed = memory::of_run(&session, &device)?;
+        let needed = memory::of_run::<Q, D>(&session)?;
         memory::refuse(&needed, "this run")?;
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
         let resolved = trainer.family().settings().clone();

@@ -111,7 +111,7 @@ impl Job for Again<'_> {
         if !session.config.is_learned() && chains == Chains::Always {
             return Err(nothing_to_refine(&session.config, dir).into());
         }
-        memory::check_again(&session, &device)?;
+        memory::check_again::<Q, D>(&session)?;
         if !session.config.is_learned() {
             let unlimited = (Budget::new(None), false);
             let found = closed_form::conclude(&session, dir, device.workers(), signals, unlimited, force)?;

@@ -101,7 +101,7 @@ fn a_configuration_has_keys_and_not_options() {
 #[test]
 fn chains_are_quiet_when_told_so() {
     let scratch = Scratch::new();
-    let short = ["--chains", "4", "--sweeps", "40", "--burn-in", "10"];
+    let short = ["--chains", "4", "--sweeps", "400", "--burn-in", "10"];
     let arguments = [&["rjmcmc", "builtin:hald", "--response", "y"][..], &short].concat();
     let quiet = scratch.fine(&[&arguments[..], &["-q", "--out", "models.csv"]].concat());
     assert!(quiet.data.is_empty() && quiet.talk.is_empty(), "{}{}", quiet.data, quiet.talk);
