@@ -144,14 +144,14 @@ mod tests {
             ..TrainSettings::default()
         };
         let mut warm_up = WarmUp::default();
-        // Planned for a million steps, of which 200,000 are the warm-up; then for as few as fit.
-        (1..=300).for_each(|step| {
+        // Planned for a million steps, of which half are the warm-up; then for as few as fit.
+        (1..=600).for_each(|step| {
             let at = Position { step: 1000 * step, steps: 1_000_000 };
             warm_up.observe(at, step, &settings, -3.0);
         });
-        assert!(warm_up.ended.is_some_and(|step| step < 300));
+        assert_eq!(warm_up.ended, Some(500));
         let at = |step: u64| Position { step, steps: 2000 };
-        let found = [500, 1000].map(|step| warm_up.has_settled(at(step), &information));
-        assert_eq!(found, [false, true]);
+        let found = [1000, 1300, 1400].map(|step| warm_up.has_settled(at(step), &information));
+        assert_eq!(found, [false, false, true]);
     }
 }
