@@ -11,6 +11,9 @@ mod data;
 mod earlier;
 mod estimate;
 mod failure;
+mod free_memory;
+mod hints;
+mod memory;
 mod phase;
 mod print;
 mod progress;
@@ -27,7 +30,7 @@ mod unsaved;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Ending;
 
@@ -110,10 +113,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let matches = Cli::command().get_matches();
+    let name = matches.subcommand_name().map(String::from);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match run(cli.command) {
         Ok(ending) => ending.into(),
         Err(error) => {
-            print::talk(&format!("error: {}", failure::message(&error)));
+            let message = failure::message(&error);
+            let command = Cli::command();
+            let command = name.and_then(|name| command.find_subcommand(name));
+            let message = command.map_or_else(|| message.clone(), |command| hints::for_command(&message, command));
+            print::talk(&format!("error: {message}"));
             failure::code(&error)
         }
     }

@@ -9,8 +9,14 @@ use vti::answer::{
 use vti::graph::metrics::Better;
 use vti::predictive::{FitKind, ModelFit};
 
+use crate::edge_list;
+use crate::number::MISSING;
+
 /// Models that are listed.
 const MODELS: usize = 8;
+
+/// Models that hold so much of the exact probability are as good as all.
+const WHOLE: f64 = 0.9995;
 
 /// A text with its control characters, and those that turn the direction of writing, written out: a terminal would obey
 /// them.
@@ -53,6 +59,9 @@ fn row(cells: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
 
 /// Four digits behind the point, or so many that count.
 fn number(value: f64) -> String {
+    if value.is_nan() {
+        return MISSING.into();
+    }
     let size = value.abs();
     if value == 0.0 || (1e-3..1e5).contains(&size) { format!("{value:.4}") } else { format!("{value:.3e}") }
 }
@@ -61,8 +70,13 @@ fn with_error(value: f64, se: f64) -> String {
     format!("{} ± {}", number(value), number(se))
 }
 
+/// So many digits behind the point; a dash for what is no number.
+fn fixed(value: f64, digits: usize) -> String {
+    if value.is_nan() { MISSING.into() } else { format!("{value:.digits$}") }
+}
+
 fn probability(value: f64) -> String {
-    format!("{value:.4}")
+    fixed(value, 4)
 }
 
 /// An answer as tables: parts of models, the leading models, coefficients, evidence and verdict.
@@ -129,8 +143,8 @@ fn unlearned(answer: &Answer) -> String {
 /// The end of an answer without a q.
 fn evidence_and_remarks(answer: &Answer) -> String {
     let evidence = &answer.log_evidence;
-    let error = if answer.is_exact() { String::new() } else { format!(" ± {:.4}", evidence.se) };
-    let first = format!("log evidence: {:.4}{error}", evidence.estimate);
+    let error = if answer.is_exact() { String::new() } else { format!(" ± {}", fixed(evidence.se, 4)) };
+    let first = format!("log evidence: {}{error}", fixed(evidence.estimate, 4));
     std::iter::once(first).chain(remarks(answer)).collect::<Vec<_>>().join("\n")
 }
 
@@ -311,21 +325,30 @@ fn numbers(found: &Quantity) -> impl Iterator<Item = String> {
 }
 
 fn with_probability(value: f64, se: f64) -> String {
-    format!("{value:.4} ± {se:.4}")
+    format!("{} ± {}", probability(value), probability(se))
 }
 
 fn models(answer: &Answer, name: &str, corrected: Option<&str>) -> String {
-    let line = |model: &ModelAnswer| {
+    let leading = answer.models.first().map_or("", |model| model.label.as_str());
+    let is_graph = answer.found.graphs().is_some();
+    let label = |(place, model): (usize, &ModelAnswer)| {
+        if is_graph { edge_list::brief(&model.label, (place > 0).then_some(leading)) } else { model.label.clone() }
+    };
+    let line = |(place, model): (usize, &ModelAnswer)| {
         // Only the exact number where nothing was learned.
         let skipped = if corrected.is_some() { 0 } else { 2 };
-        std::iter::once(model.label.clone()).chain(numbers(&model.probability).skip(skipped)).collect()
+        std::iter::once(label((place, model))).chain(numbers(&model.probability).skip(skipped)).collect()
     };
     let head = match corrected {
         Some(corrected) => header(name, corrected, answer.exact.is_some()),
         None => row([name, "exact"]),
     };
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(answer.models.iter().take(MODELS).map(line)).collect();
-    table(&rows)
+    let lines = answer.models.iter().take(MODELS).enumerate().map(line);
+    let shown = table(&std::iter::once(head).chain(lines).collect::<Vec<_>>());
+    match edge_list::written_out(leading).filter(|_| is_graph) {
+        Some(edges) => format!("{shown}\nthe leading graph:\n{edges}"),
+        None => shown,
+    }
 }
 
 /// Parameters averaged over models: as learned where they were, `corrected` as it is called here, unless all is exact; and
@@ -357,13 +380,17 @@ fn coefficients<'a>(
 
 fn closing(answer: &Answer) -> String {
     let evidence = &answer.log_evidence;
-    let mut lines = vec![format!("log evidence: {:.4} ± {:.4}", evidence.estimate, evidence.se)];
+    let mut lines = vec![format!("log evidence: {} ± {}", fixed(evidence.estimate, 4), fixed(evidence.se, 4))];
     if let Some(exact) = &answer.exact {
-        lines[0] += &format!(", exact {:.4}", exact.log_evidence);
+        lines[0] += &format!(", exact {}", fixed(exact.log_evidence, 4));
         lines.extend(exact.total_variation.map(|distances| {
+            let among = distances.met.filter(|met| *met < WHOLE).map_or_else(String::new, |met| {
+                format!(" among the models met, which hold {met:.4} of the exact probability")
+            });
             format!(
-                "total variation to the exact model probabilities: {:.4} learned, {:.4} corrected",
-                distances.q, distances.corrected
+                "total variation to the exact model probabilities: {} learned, {} corrected{among}",
+                fixed(distances.q, 4),
+                fixed(distances.corrected, 4)
             )
         }));
     }

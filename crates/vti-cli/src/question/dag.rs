@@ -7,7 +7,6 @@ use vti::answer::Subject;
 use vti::posterior::GraphPosterior;
 use vti::problem::Problem;
 use vti::problem::dag::{Dag, DagError, DagSettings, Noise, RulesError, Score, Sem};
-use vti::space::ModelSpace;
 
 use super::{InClosedForm, Question, other_kind};
 use crate::config::{Config, DagConfig, Precision, ProblemConfig};
@@ -105,11 +104,6 @@ impl Question for Causal {
         let set = self.nodes.interventions.counts(self.nodes.table.names.len());
         let copies = 3.0 + 0.5 * set.iter().filter(|rows| **rows > 0).count() as f64;
         8.0 * (copies * nodes * self.nodes.rows() as f64 + nodes * nodes)
-    }
-
-    fn usual_dim(&self) -> f64 {
-        // Preconditioners are of one node, with half of the others as parents.
-        0.5 * (self.dag.space().max_dim() / self.nodes.table.names.len()) as f64
     }
 }
 

@@ -75,10 +75,4 @@ impl Question for Select {
         let columns = design.columns() as f64;
         8.0 * (3.0 * design.rows() as f64 * columns + 2.0 * columns * columns)
     }
-
-    fn usual_dim(&self) -> f64 {
-        // With half of the optional columns.
-        let optional: usize = self.selection.design().terms().iter().map(|(_, columns)| columns).sum();
-        self.selection.space().max_dim() as f64 - 0.5 * optional as f64
-    }
 }

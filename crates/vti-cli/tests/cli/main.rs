@@ -12,6 +12,7 @@ mod fit;
 mod help;
 mod inputs;
 mod interventions;
+mod memory;
 mod python;
 mod regression;
 mod results;
@@ -22,8 +23,11 @@ mod support;
 mod tables;
 mod terms;
 mod time;
+mod words;
 
 /// Its own tests run here: the program is not compiled once more for them.
+#[path = "../../src/free_memory.rs"]
+mod free_memory;
 #[path = "../../src/shown.rs"]
 mod shown;
 #[path = "../../src/suggest.rs"]

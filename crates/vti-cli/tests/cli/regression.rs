@@ -101,7 +101,7 @@ fn overdispersed_counts_are_told_and_have_a_likelihood() {
         scratch.fine(&[&question[..], &["--out", "run", "--force"], &SMALL].concat());
         scratch.json("run/summary.json")
     };
-    let hint = "counts are overdispersed: try --likelihood negative-binomial";
+    let hint = "counts are overdispersed: the likelihood negative-binomial allows for it";
     let poisson = learn("poisson")["fit"].clone();
     let advice: Vec<&str> = poisson["advice"].as_array().unwrap().iter().filter_map(|line| line.as_str()).collect();
     assert!(advice.contains(&hint), "{poisson}");

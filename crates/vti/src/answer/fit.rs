@@ -132,19 +132,19 @@ fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
     };
     match likelihood {
         Likelihood::Gaussian { .. } => {
-            add(&[Tails, Outliers], "--likelihood student-t:4, or robust, lets outliers count for less");
+            add(&[Tails, Outliers], "the likelihood student-t:4, or robust, lets outliers count for less");
             add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
-            add(&[Scale], "--likelihood gaussian, without a number, learns the scale of the errors");
+            add(&[Scale], "the likelihood gaussian, without a number, learns the scale of the errors");
         }
         Likelihood::Robust { .. } => {
             add(
                 &[Scale, Tails, Outliers, Distribution],
-                "--likelihood robust:ALPHA,S1,S2 with other scales, or student-t:4, which learns its scale",
+                "the likelihood robust:ALPHA,S1,S2 with other scales, or student-t:4, which learns its scale",
             );
             add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
         }
         Likelihood::StudentT { .. } => {
-            add(&[Tails, Outliers], "--likelihood student-t:DF with other degrees of freedom");
+            add(&[Tails, Outliers], "the likelihood student-t:DF with other degrees of freedom");
             add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
         }
         Likelihood::Logistic {} => {}
@@ -155,13 +155,13 @@ fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
         ),
         Likelihood::NegativeBinomial { .. } => add(
             &[Dispersion, Distribution, Outliers, Tails, Skewness],
-            "counts do not vary as negative binomial ones do: further covariates, or --likelihood gaussian with logarithms of the \
-             counts",
+            "counts do not vary as negative binomial ones do: further covariates, or the likelihood gaussian with logarithms \
+             of the counts",
         ),
     }
     let more = |outcome: &OutcomeFit| outcome.dispersion.is_some_and(|dispersion| dispersion.ratio > 1.0);
     if likelihood == (Likelihood::Poisson {}) && fit.outcomes.iter().any(more) {
-        add(&[Dispersion], "counts are overdispersed: try --likelihood negative-binomial");
+        add(&[Dispersion], "counts are overdispersed: the likelihood negative-binomial allows for it");
     }
     add(&[Bend, Calibration], "columns of squares, logarithms or products of covariates can follow what is not linear");
     advice
@@ -235,7 +235,7 @@ fn dag_fit(
     let outcomes: Vec<Outcome<'_>> = (0..nodes).filter(speaks).map(outcome).collect();
     outcomes.iter().all(|outcome| outcome.predict.draws() > 0).then(|| {
         let fit = look(&outcomes, &settings, workers);
-        ModelFit { advice: dag_advice(&fit, dag), ..fit }
+        ModelFit { advice: dag_advice(&fit, dag, settings.is_logged), ..fit }
     })
 }
 
@@ -281,7 +281,7 @@ fn choose(
 }
 
 /// What can be done about graphs that do not fit.
-fn dag_advice(fit: &ModelFit, dag: &Dag) -> Vec<String> {
+fn dag_advice(fit: &ModelFit, dag: &Dag, is_logged: bool) -> Vec<String> {
     use MisfitKind::{Bend, Outliers, Scale, Skewness, Spread, Tails};
     if fit.kind != FitKind::DoesNotFit {
         return Vec::new();
@@ -293,11 +293,11 @@ fn dag_advice(fit: &ModelFit, dag: &Dag) -> Vec<String> {
     let mut add = |applies: bool, text: &str| advice.extend(applies.then(|| text.to_string()));
     let linear = dag.settings().sem == Sem::Linear {};
     add(
-        found(fit, &[Skewness, Spread, Tails, Outliers]),
-        "--log, if it is not there yet, takes logarithms of positive columns, or of those it names",
+        !is_logged && found(fit, &[Skewness, Spread, Tails, Outliers]),
+        "the setting log takes logarithms of positive columns, or of those it names",
     );
-    add(linear && found(fit, &[Bend, Spread]), "without --sem linear equations need not be linear");
-    add(!linear && found(fit, &[Bend]), "--hidden with more units, or --bias, lets equations bend more");
-    add(found(fit, &[Scale]), "--noise unknown learns the noise of each node");
+    add(linear && found(fit, &[Bend, Spread]), "the setting sem, if it is mlp, lets equations be other than linear");
+    add(!linear && found(fit, &[Bend]), "the settings hidden, with more units, or bias let equations bend more");
+    add(found(fit, &[Scale]), "the setting noise, if it is unknown, learns the noise of each node");
     advice
 }

@@ -59,6 +59,7 @@ use serde::{Deserialize, Serialize};
 
 pub use build::{Findings, MAX_MODELS, Sources};
 pub use classes::{Classes, ProbableClass};
+pub use closed_form::affordable_draws;
 pub use error::AnswerError;
 pub use exact::Exact;
 pub use graph::{Class, Edge, Edges, GraphStatistics, Graphs, Metric, NamedEdge, Trivial, Truth};
@@ -315,9 +316,12 @@ pub struct Distances {
     /// Of q.
     #[serde(deserialize_with = "quantity::or_nan")]
     pub q: f64,
-    /// Of its correction.
+    /// Of its correction, among the models that were met: what is known of the others is only that they were not.
     #[serde(deserialize_with = "quantity::or_nan")]
     pub corrected: f64,
+    /// The exact probability of the models that were met, together.
+    #[serde(default)]
+    pub met: Option<f64>,
 }
 
 /// How chains went.

@@ -57,11 +57,13 @@ pub struct LookSettings {
     pub pairs: usize,
     /// Of what is random about it: which rows and draws, replicates, and the transforms of counts and of 0 or 1.
     pub seed: u64,
+    /// Whether columns are logarithms already, so that to take them is no advice.
+    pub is_logged: bool,
 }
 
 impl Default for LookSettings {
     fn default() -> Self {
-        Self { draws: 1000, pairs: 1 << 23, seed: 1 }
+        Self { draws: 1000, pairs: 1 << 23, seed: 1, is_logged: false }
     }
 }
 
