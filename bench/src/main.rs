@@ -7,6 +7,7 @@ mod quality;
 mod report;
 mod search;
 mod sem;
+mod sharing;
 mod table;
 mod timing;
 mod trust;
@@ -36,6 +37,8 @@ enum Command {
     Quality(Options),
     /// How long chains over models take to agree where evidences are in closed form
     Search(Options),
+    /// How much longer four runs take at once than one alone
+    Sharing(Options),
     /// Whether verdicts can be relied on: problems whose answers are known
     Trust(trust::TrustOptions),
 }
@@ -80,6 +83,7 @@ fn main() -> Result<()> {
         Command::Sem(options) => sem::run(&options),
         Command::Quality(options) => quality::run(&options),
         Command::Search(options) => search::run(&options),
+        Command::Sharing(options) => sharing::run(&options),
         Command::Trust(arguments) => trust::run(&arguments),
     }
 }

@@ -19,10 +19,11 @@ pub(crate) fn read(text: &str, response: &str, rows: usize) -> Result<Regression
         response_name: response.into(),
         response: column(place),
         terms: others.map(|other| term(names[other], column(other))).collect(),
+        ..RegressionData::default()
     })
 }
 
 /// A term of one column.
 pub(crate) fn term(name: &str, values: Vec<f64>) -> Term {
-    Term { name: name.into(), columns: vec![name.into()], values, always: false }
+    Term { name: name.into(), columns: vec![name.into()], values, always: false, parents: Vec::new() }
 }

@@ -25,7 +25,7 @@ enum Task {
     /// Rules that can be checked by reading files: order of modules, places of unsafe code, notation, words, length of files,
     /// figures of the README
     Check(check::CheckArgs),
-    /// Run a benchmark: flow, models, sem, quality, search, trust; where it has a peer, that is installed under target/ first; --help lists the
+    /// Run a benchmark: flow, models, sem, quality, search, sharing, trust; where it has a peer, that is installed under target/ first; --help lists the
     /// options of each
     Bench(bench::BenchArgs),
     /// Redo one of the paper's experiments: figure2, figure3, figure4, table1; --help lists the options of each

@@ -122,6 +122,7 @@ fn robust(report: &mut Report, device: &Cpu<f32>, seeds: u64) -> Result<()> {
         likelihood: Likelihood::Robust { alpha: 0.526316, sigma1: 1.0, sigma2: 10.0 },
         prior: CoefficientPrior::Normal { scale: 1.5 },
         model_prior: ModelPrior::Uniform {},
+        ..SelectionSettings::default()
     };
     let table = read(include_str!("../../../data/robust_high_8.csv"), "y", usize::MAX)?;
     let selection = Arc::new(Selection::new(&table, Standardise::Raw, &settings)?);

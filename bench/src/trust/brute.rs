@@ -110,7 +110,7 @@ fn generalised() -> Vec<Plan> {
 }
 
 fn assume(likelihood: Likelihood, prior: CoefficientPrior, model_prior: ModelPrior) -> SelectionSettings {
-    SelectionSettings { likelihood, prior, model_prior }
+    SelectionSettings { likelihood, prior, model_prior, ..SelectionSettings::default() }
 }
 
 fn plan(

@@ -88,7 +88,12 @@ fn plan(
     sigma: Option<f64>,
     model_prior: ModelPrior,
 ) -> Plan {
-    let settings = SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, model_prior };
+    let settings = SelectionSettings {
+        likelihood: Likelihood::Gaussian { sigma },
+        prior,
+        model_prior,
+        ..SelectionSettings::default()
+    };
     let question = move || Ok(Question::Selection(Arc::new(Selection::new(&table()?, Standardise::Full, &settings)?)));
     Plan { group: "gaussian", name: format!("gaussian {name}"), question: Box::new(question), log_evidence: None }
 }

@@ -71,6 +71,6 @@ impl Groups {
         };
         let response = (0..self.rows).map(|row| made(row, &mut stream)).collect();
         let terms = columns.into_iter().enumerate().map(|(place, values)| term(&format!("x{}", place + 1), values));
-        RegressionData { response_name: "y".into(), response, terms: terms.collect() }
+        RegressionData { response_name: "y".into(), response, terms: terms.collect(), ..RegressionData::default() }
     }
 }

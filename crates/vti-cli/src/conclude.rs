@@ -14,7 +14,7 @@ use vti_report::{Beside, page};
 
 use crate::budget::Budget;
 use crate::checking::{Checked, Checking};
-use crate::config::{Config, Refine};
+use crate::config::{Config, ProblemConfig, Refine};
 use crate::earlier::Earlier;
 use crate::print;
 use crate::progress;
@@ -39,6 +39,15 @@ pub(crate) struct Wanted {
     pub(crate) force: bool,
 }
 
+/// How a result that says less can be written all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// By an option of the command itself.
+    Option,
+    /// By another command.
+    Command,
+}
+
 /// An answer, and what became of its files.
 #[derive(Debug)]
 pub(crate) struct Concluded {
@@ -57,7 +66,7 @@ impl Concluded {
 
     /// Prints the answer, and says what became of its files and of those before. Whatever could not be saved is told last, also to
     /// those who want to hear of nothing but errors.
-    pub(crate) fn tell(self, dir: &RunDir, json: bool, quiet: bool) -> Result<()> {
+    pub(crate) fn tell(self, dir: &RunDir, again: Again, (json, quiet): (bool, bool)) -> Result<()> {
         let shown = if quiet && !json { Ok(()) } else { show(&self.answer, json) };
         if quiet {
             return self.unsaved.tell().and(shown);
@@ -69,7 +78,11 @@ impl Concluded {
                 print::talk(&format!("{reason}: a full look knows better, so this result replaces the one in {place}"));
             }
             Earlier::Kept(reason) => print::talk(&format!(
-                "this result says less than the one in {place}, which is kept: {reason}\nhint: --force writes it all the same"
+                "this result says less than the one in {place}, which is kept: {reason}\nhint: {} writes it all the same",
+                match again {
+                    Again::Option => "--force".into(),
+                    Again::Command => format!("`vti check {place} --force`"),
+                }
             )),
         }
         self.unsaved.tell().and(shown)
@@ -118,9 +131,8 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     };
     let signals = checking.signals();
     let Checked { is_stopped, left_out } = checking.finish(&cut_short(dir));
-    // What an earlier check left out is looked at again.
-    run.left_out.retain(|text| text.starts_with("the preparation"));
-    run.left_out.extend(left_out);
+    // What an earlier check left out was looked at again.
+    run.left_out = posterior.left_out().iter().cloned().chain(left_out).collect();
     let subject = session.question.subject(config);
     let is_over = is_stopped || budget.is_over();
     let exact = if is_over { None } else { exact_answer(&subject, device.workers(), &mut run.warnings) };
@@ -151,7 +163,8 @@ pub(crate) fn look_at_fit(
     if is_over {
         found.answer.run.left_out.push("whether the model fits the data was not looked at".into());
     } else {
-        let settings = LookSettings { seed: config.train.seed, ..LookSettings::default() };
+        let is_logged = matches!(&config.problem, ProblemConfig::Dag(dag) if !dag.log.is_empty());
+        let settings = LookSettings { seed: config.train.seed, is_logged, ..LookSettings::default() };
         found.look_at_fit(subject, &settings, workers);
     }
     let Answer { verdict, run, .. } = &mut found.answer;
@@ -226,7 +239,7 @@ pub(crate) fn write_page(dir: &RunDir, config: &Config, answer: &Answer, samples
     let (settings, trace) = beside(dir, config, answer)?;
     let page = page(answer, Some(samples), &Beside { trace: &trace, settings: &settings, ..Beside::default() });
     dir.record(&[dir.page()])?;
-    rundir::write(&dir.page(), page.as_bytes())
+    rundir::write_apart(&dir.page(), page.as_bytes())
 }
 
 /// The answer on standard output.

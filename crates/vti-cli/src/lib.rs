@@ -11,6 +11,9 @@ mod data;
 mod earlier;
 mod estimate;
 mod failure;
+mod free_memory;
+mod hints;
+mod memory;
 mod phase;
 mod print;
 mod progress;
@@ -28,7 +31,7 @@ pub mod untrusted;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Ending;
 
@@ -47,9 +50,12 @@ enum Command {
     Demo(commands::demo::DemoArgs),
     /// Which covariates matter for a response? Straight from a table
     #[command(after_help = "Example: vti select data.csv --response y")]
-    Select(args::SelectArgs),
-    /// What causes what? Causal graphs straight from a table
-    #[command(after_help = "Example: vti dag data.csv --time-limit 10m")]
+    Select(Box<args::SelectArgs>),
+    /// What causes what? Causal graphs straight from a table, if there are no hidden common causes
+    #[command(
+        after_help = "An edge is a direct cause only if no hidden common cause stands behind its two ends: all that acts on two \
+        columns is taken to be among the columns.\n\nExample: vti dag data.csv --time-limit 10m"
+    )]
     Dag(args::DagArgs),
     /// The same from a configuration file
     #[command(after_help = "Example: vti init select > run.toml && vti fit run.toml")]
@@ -80,7 +86,7 @@ enum Command {
     Watch(commands::watch::WatchArgs),
     /// The exact answer: evidences of all models in closed form, or by quadrature where they have few parameters
     #[command(after_help = "Example: vti enumerate data.csv --response y")]
-    Enumerate(commands::enumerate::EnumerateArgs),
+    Enumerate(Box<commands::enumerate::EnumerateArgs>),
     /// The baseline: reversible jump chains
     #[command(after_help = "Example: vti rjmcmc data.csv --response y --chains 8")]
     Rjmcmc(commands::rjmcmc::RjmcmcArgs),
@@ -109,10 +115,17 @@ enum Command {
 
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let matches = Cli::command().get_matches();
+    let name = matches.subcommand_name().map(String::from);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match run(cli.command) {
         Ok(ending) => ending.into(),
         Err(error) => {
-            print::talk(&format!("error: {}", failure::message(&error)));
+            let message = failure::message(&error);
+            let command = Cli::command();
+            let command = name.and_then(|name| command.find_subcommand(name));
+            let message = command.map_or_else(|| message.clone(), |command| hints::for_command(&message, command));
+            print::talk(&format!("error: {message}"));
             failure::code(&error)
         }
     }
@@ -141,7 +154,7 @@ fn run(command: Command) -> Result<Ending> {
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Watch(args) => commands::watch::run(&args),
-        Command::Enumerate(args) => commands::enumerate::run(args),
+        Command::Enumerate(args) => commands::enumerate::run(*args),
         Command::Rjmcmc(args) => commands::rjmcmc::run(args),
         Command::Simulate(args) => simulate::run(&args, &print::talk).map(|()| Ending::Done),
         Command::Init(args) => commands::init::run(&args),

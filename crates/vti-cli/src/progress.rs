@@ -19,7 +19,7 @@ use crate::args::AS_MANY_AS_FIT;
 use crate::budget::Budget;
 use crate::phase::PhaseFile;
 use crate::print;
-use crate::rundir::{self, PREPARATION, RunDir, unwritable};
+use crate::rundir::{self, RunDir, unwritable};
 use crate::signals::Signals;
 
 /// A line of `progress.jsonl`: means over the steps since the line before.
@@ -65,6 +65,8 @@ pub(crate) struct Progress<'a> {
     replicate: Option<usize>,
     file: File,
     path: PathBuf,
+    /// Where what was prepared is kept.
+    preparation: PathBuf,
     /// Why the file could not be written any more.
     broken: Option<anyhow::Error>,
     sums: Sums,
@@ -174,14 +176,16 @@ pub(crate) struct Watched {
 impl<'a> Progress<'a> {
     /// Appends to the file; lines after `done` steps are of a run that was lost.
     pub(crate) fn new(
-        path: &Path,
+        dir: &RunDir,
         done: u64,
         problem: &'a dyn Problem,
         signals: &'a Signals,
         watched: &Watched,
     ) -> Result<Self> {
-        forget(path, done, watched.replicate)?;
-        let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| unwritable(path, &error))?;
+        let path = dir.progress();
+        forget(&path, done, watched.replicate)?;
+        let file =
+            OpenOptions::new().create(true).append(true).open(&path).map_err(|error| unwritable(&path, &error))?;
         let show = Show::new(watched.quiet);
         Ok(Self {
             problem,
@@ -191,7 +195,8 @@ impl<'a> Progress<'a> {
             time_limit: watched.time_limit,
             replicate: watched.replicate,
             file,
-            path: path.into(),
+            path,
+            preparation: dir.preparation(),
             broken: None,
             sums: Sums::default(),
             smooth: None,
@@ -204,7 +209,7 @@ impl<'a> Progress<'a> {
             preparing: None,
             prepared: 0,
             kept: Instant::now(),
-            phase: PhaseFile::new(path.with_file_name("phase.json")),
+            phase: PhaseFile::new(dir.phase()),
         })
     }
 
@@ -308,7 +313,7 @@ impl Observer for Progress<'_> {
         }
         // A run that is killed has not prepared for nothing.
         if self.kept.elapsed() >= KEEP {
-            let _ = save_preparation(&self.path.with_file_name(PREPARATION), self.problem);
+            let _ = save_preparation(&self.preparation, self.problem);
             self.kept = Instant::now();
         }
         if self.signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use vti::answer::{Answer, Replicate, Run};
 use vti::device::Device;
+use vti::memory::MemoryEstimate;
 use vti::problem::selection::Enumeration;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer, save_preparation};
 use vti::workers::Workers;
@@ -13,11 +14,13 @@ use crate::args::{AS_MANY_AS_FIT, RunArgs};
 use crate::budget::Budget;
 use crate::checking::Checking;
 use crate::closed_form;
-use crate::conclude::{Chains, Wanted, conclude, cut_short, save_posterior, search_cut_short};
+use crate::commands::check::known_run;
+use crate::conclude::{Again, Chains, Wanted, conclude, cut_short, save_posterior, search_cut_short};
 use crate::config::{Config, Method};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
 use crate::failure::{Ending, Usage};
+use crate::memory;
 use crate::print;
 use crate::progress::{self, Progress, Watched};
 use crate::question::{InClosedForm, Job, Question, start};
@@ -130,13 +133,16 @@ impl Job for Training<'_> {
         session.config.check_limits()?;
         session.config.machine.method = choose(&session)?;
         if !session.config.is_learned() {
+            memory::check_again::<Q, D>(&session)?;
             return answer_in_closed_form(&session, dir, device.workers(), (args, budget));
         }
         let settings = train_settings(&session.config, dir, None);
+        let needed = memory::of_run::<Q, D>(&session)?;
+        memory::refuse(&needed, "this run")?;
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
         let resolved = trainer.family().settings().clone();
         if !args.quiet {
-            announce(&session, trainer)?;
+            announce(&session, &needed, trainer)?;
         }
         // With every choice written out, so that the file says what was done.
         session.config.family = resolved;
@@ -148,16 +154,24 @@ impl Job for Training<'_> {
         // What cannot be saved any more is told after the answer, which is found all the same.
         let mut unsaved = Unsaved::default();
         let trained = train(&session, dir, &device, &signals, (args, budget), &mut unsaved)?;
-        let Some((fit, replicates)) = trained else {
+        let Some(Trained { fit, replicates, is_longer }) = trained else {
             unsaved.tell()?;
             print::talk(&interrupted(dir));
             return Ok(Ending::Interrupted);
         };
-        unsaved.note(write_planned(&session.config, dir, &fit.stop));
-        talk(args, &format!("trained in {}: {}", progress::duration(fit.seconds), fit.stop));
-        let run = Run { replicates, ..Run::of(&fit) };
-        let posterior = fit.posterior;
-        unsaved.note(save_posterior(&posterior, dir));
+        let (posterior, run) = if is_longer || !dir.posterior().exists() {
+            unsaved.note(write_planned(&session.config, dir, &fit.stop));
+            talk(args, &format!("trained in {}: {}", progress::duration(fit.seconds), fit.stop));
+            let run = Run { replicates, ..Run::of(&fit) };
+            unsaved.note(save_posterior(&fit.posterior, dir));
+            (fit.posterior, run)
+        } else {
+            // A check may have taught it more since it was trained.
+            talk(args, "training had come to its end before; what was learned is checked again");
+            let posterior = session.posterior(dir, &device)?;
+            let run = known_run(dir, &posterior, session.config.replicate(posterior.seed()))?;
+            (posterior, run)
+        };
         let nodes =
             if session.problem().blocks().is_some() { ", node by node; non-linear ones take a while" } else { "" };
         talk(args, &format!("checking with {} draws{nodes}", session.config.check.draws));
@@ -167,7 +181,7 @@ impl Job for Training<'_> {
         let watched = (checking, budget);
         let found = conclude(&session, dir, &device, posterior, run, wanted, watched)?.with(unsaved);
         let files = files(&found.answer);
-        found.tell(dir, args.json, args.quiet)?;
+        found.tell(dir, Again::Command, (args.json, args.quiet))?;
         talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
         Ok(signals.ending(&cut_short(dir)))
     }
@@ -223,7 +237,7 @@ fn answer_in_closed_form<Q: Question>(
         return Ok(signals.ending("interrupted before there was anything to tell"));
     };
     let files = files(&found.answer);
-    found.tell(dir, args.json, args.quiet)?;
+    found.tell(dir, Again::Command, (args.json, args.quiet))?;
     talk(args, &format!("everything is in {}, {files} among it", dir.path().display()));
     Ok(signals.ending(&search_cut_short(dir)))
 }
@@ -254,12 +268,12 @@ fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
 }
 
 /// What is going to happen; the trainer is used up for a few steps that are timed.
-fn announce<Q: Question, D: Device>(session: &Session<Q>, trainer: Trainer<D>) -> Result<()> {
+fn announce<Q: Question, D: Device>(session: &Session<Q>, needed: &MemoryEstimate, trainer: Trainer<D>) -> Result<()> {
     let Config { source, train, machine, .. } = &session.config;
     print::talk(&format!("{}: {}", source.data, session.question.headline()));
     session.question.notes().iter().for_each(|note| print::talk(note));
     trainer.family().choices().iter().for_each(|choice| print::talk(choice));
-    let estimate = Estimate::new(session, trainer)?;
+    let estimate = Estimate::new(needed.bytes() + session.question.data_bytes(), trainer)?;
     let runs = if machine.replicates > 1 { format!(", {} times", machine.replicates) } else { String::new() };
     let limit = train.time_limit.map_or_else(
         || format!("{} steps", train.steps),
@@ -286,7 +300,12 @@ fn interrupted(dir: &RunDir) -> String {
 }
 
 /// A finished run, and what became of each of several.
-type Trained<D> = (Fit<D>, Vec<Replicate>);
+struct Trained<D: Device> {
+    fit: Fit<D>,
+    replicates: Vec<Replicate>,
+    /// Whether any step was done since it was taken up.
+    is_longer: bool,
+}
 
 /// Draws for the bound by which runs are compared.
 const BOUND_DRAWS: usize = 4096;
@@ -303,33 +322,35 @@ fn train<Q: Question, D: Device>(
 ) -> Result<Option<Trained<D>>> {
     let count = session.config.machine.replicates;
     if count == 1 {
-        let fit = train_one(session, dir, device, signals, (args, budget.training(1)), (None, unsaved))?;
-        return Ok((fit.stop != Stop::Observer).then_some((fit, Vec::new())));
+        let (fit, is_longer) = train_one(session, dir, device, signals, (args, budget.training(1)), (None, unsaved))?;
+        let trained = Trained { is_longer, replicates: Vec::new(), fit };
+        return Ok(Some(trained).filter(|trained| trained.fit.stop != Stop::Observer));
     }
     let mut best = None::<(f64, _)>;
-    let (mut all, mut first_error) = (Vec::new(), None);
+    let (mut replicates, mut first_error, mut is_longer) = (Vec::new(), None, false);
     for run in 0..count {
         let seed = session.config.train.seed.wrapping_add(run as u64);
         let limit = budget.training(count - run);
         match train_one(session, dir, device, signals, (args, limit), (Some(run), unsaved)) {
-            Ok(fit) if fit.stop == Stop::Observer => return Ok(None),
-            Ok(fit) => {
+            Ok((fit, _)) if fit.stop == Stop::Observer => return Ok(None),
+            Ok((fit, went_on)) => {
+                is_longer |= went_on;
                 let elbo = fit.posterior.elbo(BOUND_DRAWS)?;
-                all.push(Replicate { seed, elbo: Some(elbo), ending: fit.stop.to_string() });
+                replicates.push(Replicate { seed, elbo: Some(elbo), ending: fit.stop.to_string() });
                 talk(args, &format!("run {}: bound {:.4} ± {:.4}", run + 1, elbo.value, elbo.se));
                 if best.as_ref().is_none_or(|(value, _)| elbo.value > *value || value.is_nan()) {
                     best = Some((elbo.value, fit));
                 }
             }
             Err(error) => {
-                all.push(Replicate { seed, elbo: None, ending: error.to_string() });
+                replicates.push(Replicate { seed, elbo: None, ending: error.to_string() });
                 talk(args, &format!("run {}: {error}", run + 1));
                 first_error.get_or_insert(error);
             }
         }
     }
     match (best, first_error) {
-        (Some((_, fit)), _) => Ok(Some((fit, all))),
+        (Some((_, fit)), _) => Ok(Some(Trained { fit, replicates, is_longer })),
         (None, Some(error)) => Err(error),
         (None, None) => Ok(None),
     }
@@ -342,6 +363,7 @@ fn train_settings(config: &Config, dir: &RunDir, run: Option<usize>) -> TrainSet
     TrainSettings { seed, checkpoint: Some(checkpoint), ..config.train.clone() }
 }
 
+/// A run, or one of several, and whether any step was done.
 fn train_one<Q: Question, D: Device>(
     session: &Session<Q>,
     dir: &RunDir,
@@ -349,7 +371,7 @@ fn train_one<Q: Question, D: Device>(
     signals: &Signals,
     (args, time_limit): (&RunArgs, Option<f64>),
     (run, unsaved): (Option<usize>, &mut Unsaved),
-) -> Result<Fit<D>> {
+) -> Result<(Fit<D>, bool)> {
     let config = &session.config;
     let settings = TrainSettings { time_limit, ..train_settings(config, dir, run) };
     let path = dir.checkpoint(run);
@@ -357,7 +379,8 @@ fn train_one<Q: Question, D: Device>(
     if args.resume {
         session.remember(dir);
     }
-    let trainer = if args.resume && path.exists() {
+    let is_taken_up = args.resume && path.exists();
+    let trainer = if is_taken_up {
         let mut trainer = Trainer::resume(session.problem(), device.clone(), &path)?;
         trainer.set_time_limit(settings.time_limit);
         trainer.set_checkpoint(settings.checkpoint);
@@ -369,7 +392,7 @@ fn train_one<Q: Question, D: Device>(
     let (done, settings) = (trainer.steps(), trainer.settings());
     let watched = Watched { steps: settings.steps, time_limit: settings.time_limit, replicate: run, quiet: args.quiet };
     let problem = session.problem();
-    let mut progress = Progress::new(&dir.progress(), done, &*problem, signals, &watched)?;
+    let mut progress = Progress::new(dir, done, &*problem, signals, &watched)?;
     let fit = trainer.run(&mut progress);
     let shown = progress.finish();
     let kept = save_preparation(&dir.preparation(), &*problem);
@@ -378,5 +401,6 @@ fn train_one<Q: Question, D: Device>(
     unsaved.note(shown);
     let lost = |error| anyhow::Error::new(error).context("the finished run could not be saved");
     unsaved.note(fit.unsaved.take().map_or(Ok(()), |error| Err(lost(error))));
-    Ok(fit)
+    let is_longer = !is_taken_up || fit.steps > done;
+    Ok((fit, is_longer))
 }

@@ -115,6 +115,9 @@ struct LinearDagArgs {
     /// Standard deviation of a node given its parents
     #[arg(long, value_name = "SIGMA", allow_negative_numbers = true, default_value_t = SimulationSettings::default().noise)]
     noise: f64,
+    /// In about this share of the rows set a node to a random number; the column `set` names it, for `vti dag --interventions set`
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, default_value_t = 0.0)]
+    interventions: f64,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -164,11 +167,11 @@ pub(crate) fn run(args: &SimulateArgs, talk: &dyn Fn(&str)) -> Result<()> {
 }
 
 fn write_selection(simulated: &Simulated, out: &Path, talk: &dyn Fn(&str)) -> Result<()> {
-    let RegressionData { response_name, response, terms } = &simulated.table;
+    let RegressionData { response_name, response, terms, .. } = &simulated.table;
     let names = std::iter::once(response_name.as_str()).chain(terms.iter().map(|term| term.name.as_str()));
     let columns: Vec<&[f64]> =
         std::iter::once(&response[..]).chain(terms.iter().map(|term| &term.values[..])).collect();
-    write(names, &columns, out)?;
+    write(names, &columns, None, out)?;
     talk(&format!("wrote {} rows of y and {} covariates to {}", response.len(), terms.len(), out.display()));
     talk(&format!("relevant covariates: {}", relevant(simulated)));
     Ok(())
@@ -182,19 +185,22 @@ fn relevant(simulated: &Simulated) -> String {
 
 impl LinearDagArgs {
     fn run(&self, sem: Sem, talk: &dyn Fn(&str)) -> Result<()> {
-        let Self { nodes, rows, edge_probability, noise, seed, out, truth_out } = self;
+        let Self { nodes, rows, edge_probability, noise, interventions, seed, out, truth_out } = self;
         let settings = SimulationSettings {
             nodes: *nodes,
             rows: *rows,
             sem,
             edge_probability: *edge_probability,
             noise: *noise,
+            set_probability: *interventions,
             seed: *seed,
         };
         let simulated = simulate(&settings)?;
         let names = &simulated.table.names;
         let columns: Vec<&[f64]> = simulated.table.columns.iter().map(Vec::as_slice).collect();
-        write(names.iter().map(String::as_str), &columns, out)?;
+        let set = |row: usize| (0..*nodes).find(|&node| simulated.interventions.is_set(row, node));
+        let set = (*interventions > 0.0).then_some(|row: usize| set(row).map_or("", |node| names[node].as_str()));
+        write(names.iter().map(String::as_str), &columns, set.as_ref().map(|set| set as &Words<'_>), out)?;
         talk(&format!("wrote {rows} rows of {nodes} nodes to {}", out.display()));
         let edges: Vec<(&str, &str)> =
             simulated.truth.edges().map(|(from, to)| (names[from].as_str(), names[to].as_str())).collect();
@@ -211,11 +217,20 @@ impl LinearDagArgs {
     }
 }
 
-/// Numbers are written so that they read back as the same numbers.
-fn write<'a>(names: impl Iterator<Item = &'a str>, columns: &[&[f64]], out: &Path) -> Result<()> {
-    let mut table = CsvTable::new(Cells::Guarded, names)?;
+/// What a row says in words.
+type Words<'a> = dyn Fn(usize) -> &'a str + 'a;
+
+/// Numbers are written so that they read back as the same numbers; `set` is a last column.
+fn write<'a>(
+    names: impl Iterator<Item = &'a str>,
+    columns: &[&[f64]],
+    set: Option<&Words<'_>>,
+    out: &Path,
+) -> Result<()> {
+    let mut table = CsvTable::new(Cells::Guarded, names.chain(set.map(|_| "set")))?;
     for row in 0..columns.first().map_or(0, |column| column.len()) {
-        table.row(columns.iter().map(|column| column[row].to_string()))?;
+        let numbers = columns.iter().map(|column| column[row].to_string());
+        table.row(numbers.chain(set.map(|set| set(row).to_string())))?;
     }
     save(&table.bytes()?, out)
 }

@@ -71,6 +71,7 @@ impl Study {
             likelihood: LIKELIHOOD,
             prior: CoefficientPrior::Normal { scale: prior.scale() },
             model_prior: ModelPrior::Uniform {},
+            ..SelectionSettings::default()
         };
         let selection = Selection::new(&simulated.table, Standardise::Raw, &assumed)?;
         let generating: Vec<u16> = simulated.relevant.iter().map(|&relevant| u16::from(relevant)).collect();

@@ -5,6 +5,7 @@
 //! browser. [`write()`] makes all files of an answer; [`files`] makes them one by one, and reads draws back. [`plot`] makes the
 //! figures of the page, and figures that are files of their own.
 
+mod edge_list;
 pub mod files;
 mod layered;
 mod markup;

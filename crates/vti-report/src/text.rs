@@ -2,12 +2,21 @@
 
 use std::path::Path;
 
-use vti::answer::{Answer, Coefficient, Edge, Edges, Found, Graphs, Method, ModelAnswer, Quantity, Terms, Truth};
+use vti::answer::{
+    Answer, Class, Classes, Coefficient, Edge, Edges, Found, Graphs, Method, ModelAnswer, ProbableClass, Quantity,
+    Terms, Truth,
+};
 use vti::graph::metrics::Better;
 use vti::predictive::{FitKind, ModelFit};
 
+use crate::edge_list;
+use crate::number::MISSING;
+
 /// Models that are listed.
 const MODELS: usize = 8;
+
+/// Models that hold so much of the exact probability are as good as all.
+const WHOLE: f64 = 0.9995;
 
 /// A text with its control characters, and those that turn the direction of writing, written out: a terminal would obey
 /// them.
@@ -50,6 +59,9 @@ fn row(cells: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
 
 /// Four digits behind the point, or so many that count.
 fn number(value: f64) -> String {
+    if value.is_nan() {
+        return MISSING.into();
+    }
     let size = value.abs();
     if value == 0.0 || (1e-3..1e5).contains(&size) { format!("{value:.4}") } else { format!("{value:.3e}") }
 }
@@ -58,8 +70,13 @@ fn with_error(value: f64, se: f64) -> String {
     format!("{} ± {}", number(value), number(se))
 }
 
+/// So many digits behind the point; a dash for what is no number.
+fn fixed(value: f64, digits: usize) -> String {
+    if value.is_nan() { MISSING.into() } else { format!("{value:.digits$}") }
+}
+
 fn probability(value: f64) -> String {
-    format!("{value:.4}")
+    fixed(value, 4)
 }
 
 /// An answer as tables: parts of models, the leading models, coefficients, evidence and verdict.
@@ -126,8 +143,8 @@ fn unlearned(answer: &Answer) -> String {
 /// The end of an answer without a q.
 fn evidence_and_remarks(answer: &Answer) -> String {
     let evidence = &answer.log_evidence;
-    let error = if answer.is_exact() { String::new() } else { format!(" ± {:.4}", evidence.se) };
-    let first = format!("log evidence: {:.4}{error}", evidence.estimate);
+    let error = if answer.is_exact() { String::new() } else { format!(" ± {}", fixed(evidence.se, 4)) };
+    let first = format!("log evidence: {}{error}", fixed(evidence.estimate, 4));
     std::iter::once(first).chain(remarks(answer)).collect::<Vec<_>>().join("\n")
 }
 
@@ -186,6 +203,8 @@ fn graphs(answer: &Answer, found: &Graphs, corrected: Option<&str>) -> Vec<Strin
         found.graph.most_probable.len(),
         class.directed.len(),
     ));
+    sections.extend(classes(&found.graph.classes));
+    sections.extend(interventions(answer));
     sections.extend(found.coefficients.as_ref().map(|weights| {
         let listed: Vec<String> = likely(&found.edges).0.iter().map(|edge| found.edges.name(edge)).collect();
         let weights: Vec<(String, Coefficient)> =
@@ -194,6 +213,47 @@ fn graphs(answer: &Answer, found: &Graphs, corrected: Option<&str>) -> Vec<Strin
     }));
     sections.extend(found.truth.as_ref().map(|found| truth(found, corrected)));
     sections
+}
+
+/// Equivalence classes that are listed at most.
+const CLASSES: usize = 5;
+
+/// The leading Markov equivalence classes.
+fn classes(found: &Classes) -> Option<String> {
+    let line = |listed: &ProbableClass| row([cut(&listed.class), probability(listed.probability)]);
+    let head = row(["equivalence class (— may point either way)", if found.is_exact { "exact" } else { "from draws" }]);
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.leading.iter().take(CLASSES).map(line)).collect();
+    (!found.leading.is_empty()).then(|| {
+        let more = found.met.saturating_sub(CLASSES);
+        let rest = if more > 0 {
+            format!("\n{more} less probable classes, and pairs, are in summary.json")
+        } else {
+            String::new()
+        };
+        format!(
+            "{}{rest}\nan arrow is a direct cause only if no hidden common cause stands behind its ends",
+            table(&rows)
+        )
+    })
+}
+
+/// The edges of a class, as many as a line has room for.
+fn cut(class: &Class) -> String {
+    const ROOM: usize = 90;
+    let label = class.label();
+    if label.chars().count() <= ROOM {
+        return label;
+    }
+    let kept: String = label.chars().take(ROOM).collect();
+    let end = kept.rfind(", ").unwrap_or(0);
+    format!("{}, … ({} edges)", &kept[..end], class.directed.len() + class.undirected.len())
+}
+
+/// In how many rows nodes were set.
+fn interventions(answer: &Answer) -> Option<String> {
+    let set = answer.data.interventions.as_ref()?.0.iter().filter(|(_, rows)| *rows > 0);
+    let set: Vec<String> = set.map(|(name, rows)| format!("{} {rows}", plain(name))).collect();
+    Some(format!("rows in which a node was set, which do not count for its own equation: {}", set.join(", ")))
 }
 
 /// Edges that are listed, and how many there could be.
@@ -265,21 +325,30 @@ fn numbers(found: &Quantity) -> impl Iterator<Item = String> {
 }
 
 fn with_probability(value: f64, se: f64) -> String {
-    format!("{value:.4} ± {se:.4}")
+    format!("{} ± {}", probability(value), probability(se))
 }
 
 fn models(answer: &Answer, name: &str, corrected: Option<&str>) -> String {
-    let line = |model: &ModelAnswer| {
+    let leading = answer.models.first().map_or("", |model| model.label.as_str());
+    let is_graph = answer.found.graphs().is_some();
+    let label = |(place, model): (usize, &ModelAnswer)| {
+        if is_graph { edge_list::brief(&model.label, (place > 0).then_some(leading)) } else { model.label.clone() }
+    };
+    let line = |(place, model): (usize, &ModelAnswer)| {
         // Only the exact number where nothing was learned.
         let skipped = if corrected.is_some() { 0 } else { 2 };
-        std::iter::once(model.label.clone()).chain(numbers(&model.probability).skip(skipped)).collect()
+        std::iter::once(label((place, model))).chain(numbers(&model.probability).skip(skipped)).collect()
     };
     let head = match corrected {
         Some(corrected) => header(name, corrected, answer.exact.is_some()),
         None => row([name, "exact"]),
     };
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(answer.models.iter().take(MODELS).map(line)).collect();
-    table(&rows)
+    let lines = answer.models.iter().take(MODELS).enumerate().map(line);
+    let shown = table(&std::iter::once(head).chain(lines).collect::<Vec<_>>());
+    match edge_list::written_out(leading).filter(|_| is_graph) {
+        Some(edges) => format!("{shown}\nthe leading graph:\n{edges}"),
+        None => shown,
+    }
 }
 
 /// Parameters averaged over models: as learned where they were, `corrected` as it is called here, unless all is exact; and
@@ -311,13 +380,17 @@ fn coefficients<'a>(
 
 fn closing(answer: &Answer) -> String {
     let evidence = &answer.log_evidence;
-    let mut lines = vec![format!("log evidence: {:.4} ± {:.4}", evidence.estimate, evidence.se)];
+    let mut lines = vec![format!("log evidence: {} ± {}", fixed(evidence.estimate, 4), fixed(evidence.se, 4))];
     if let Some(exact) = &answer.exact {
-        lines[0] += &format!(", exact {:.4}", exact.log_evidence);
+        lines[0] += &format!(", exact {}", fixed(exact.log_evidence, 4));
         lines.extend(exact.total_variation.map(|distances| {
+            let among = distances.met.filter(|met| *met < WHOLE).map_or_else(String::new, |met| {
+                format!(" among the models met, which hold {met:.4} of the exact probability")
+            });
             format!(
-                "total variation to the exact model probabilities: {:.4} learned, {:.4} corrected",
-                distances.q, distances.corrected
+                "total variation to the exact model probabilities: {} learned, {} corrected{among}",
+                fixed(distances.q, 4),
+                fixed(distances.corrected, 4)
             )
         }));
     }

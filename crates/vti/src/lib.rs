@@ -20,6 +20,7 @@
 //! | [`train`] | learning it |
 //! | [`search`] | chains over models, weighed by evidences, whatever was learned |
 //! | [`check`] | how far it can be trusted, and a correction of it |
+//! | [`memory`] | how much a run will need, before it asks for any |
 //! | [`rjmcmc`] | reversible jump chains to compare with |
 //! | [`answer`] | what was found, in the units of the data |
 //!
@@ -43,6 +44,7 @@ pub mod evidence;
 pub mod family;
 pub mod flow;
 pub mod graph;
+pub mod memory;
 pub mod models;
 pub mod objective;
 pub mod optimise;

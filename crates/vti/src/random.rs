@@ -108,6 +108,13 @@ impl Stream {
         Poisson::new(mean).map_or(f64::NAN, |distribution| distribution.sample(&mut self.0))
     }
 
+    /// A count with a negative binomial distribution of this mean and size, a Poisson distribution whose mean is drawn from a
+    /// gamma distribution: its variance is `mean + mean²/size`.
+    pub fn negative_binomial(&mut self, mean: f64, size: f64) -> f64 {
+        let rate = mean * self.chi_squared(2.0 * size) / (2.0 * size);
+        self.poisson(rate)
+    }
+
     /// A uniform integer in `0..n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0.random_range(0..n.max(1))
@@ -190,6 +197,9 @@ mod tests {
         // Five standard errors: √(λ/n), and √((μ₄ − σ⁴)/n) with μ₄ = λ + 3λ² and 3·df²/((df − 2)(df − 4)).
         assert!((mean(&counts) - 3.5).abs() < 0.07 && (variance(&counts) - 3.5).abs() < 0.19);
         assert!(mean(&tails).abs() < 0.04 && (variance(&tails) - 1.25).abs() < 0.08);
+        // Variance μ + μ²/r, of which five standard errors are less than 0.9.
+        let mixed: Vec<f64> = (0..n).map(|_| stream.negative_binomial(3.5, 2.0)).collect();
+        assert!((mean(&mixed) - 3.5).abs() < 0.12 && (variance(&mixed) - 9.625).abs() < 0.9);
         assert!(stream.poisson(0.0) == 0.0 && stream.poisson(-1.0).is_nan() && stream.student_t(0.0).is_nan());
         assert!(stream.chi_squared(0.0).is_nan());
     }

@@ -25,13 +25,21 @@ fn table(rows: usize, level: f64) -> RegressionData {
         columns: vec![name.into()],
         values: values.iter().map(|x| center + x).collect(),
         always: false,
+        parents: Vec::new(),
     };
-    let group = Term { name: "c".into(), columns: vec!["c1".into(), "c2".into()], values: c, always: false };
+    let group = Term {
+        name: "c".into(),
+        columns: vec!["c1".into(), "c2".into()],
+        values: c,
+        always: false,
+        parents: Vec::new(),
+    };
     let always = Term { always: true, ..term("d", &d, 3.0) };
     RegressionData {
         response_name: "y".into(),
         response,
         terms: vec![term("a", &a, 20.0), always, term("b", &b, -1.0), group],
+        ..RegressionData::default()
     }
 }
 
@@ -115,10 +123,19 @@ fn moments_of_draws_are_those_of_the_sweeps() {
 /// The share of draws of σ below a value, against a sum of the density over a fine grid of (log σ, b) with one coefficient.
 #[test]
 fn draws_of_an_unknown_scale_follow_its_density() {
-    let term =
-        Term { name: "x".into(), columns: vec!["x".into()], values: vec![0.3, -1.0, 0.4, 2.0, -0.5], always: false };
-    let table =
-        RegressionData { response_name: "y".into(), response: vec![0.2, 0.9, -0.4, 1.5, 2.5], terms: vec![term] };
+    let term = Term {
+        name: "x".into(),
+        columns: vec!["x".into()],
+        values: vec![0.3, -1.0, 0.4, 2.0, -0.5],
+        always: false,
+        parents: Vec::new(),
+    };
+    let table = RegressionData {
+        response_name: "y".into(),
+        response: vec![0.2, 0.9, -0.4, 1.5, 2.5],
+        terms: vec![term],
+        ..RegressionData::default()
+    };
     let settings = SelectionSettings { prior: CoefficientPrior::Normal { scale: 1.0 }, ..Default::default() };
     let selection = Selection::new(&table, Standardise::Raw, &settings).unwrap();
     let posterior = Conjugate::new(&selection, &[0]).unwrap();
@@ -240,8 +257,8 @@ fn evidences_of_mixtures_are_averages_of_those_given_g() {
 fn evidences_of_mixtures_are_integrals_of_the_joint_density() {
     let values: Vec<f64> = (0..12).map(|i| f64::from(i) + 0.3 * f64::from(i * i % 5)).collect();
     let response = values.iter().enumerate().map(|(i, x)| 2.0 * x + (3.0 * i as f64).sin()).collect();
-    let term = Term { name: "x".into(), columns: vec!["x".into()], values, always: false };
-    let table = RegressionData { response_name: "y".into(), response, terms: vec![term] };
+    let term = Term { name: "x".into(), columns: vec!["x".into()], values, always: false, parents: Vec::new() };
+    let table = RegressionData { response_name: "y".into(), response, terms: vec![term], ..RegressionData::default() };
     for sigma in [Some(0.9), None] {
         for prior in MIXTURES {
             let selection = selection_with(&table, sigma, prior);
@@ -305,7 +322,8 @@ fn linear_graphs() -> Vec<(String, Dag)> {
                 let name = format!("{noise:?} {prior:?} {forbidden:?}");
                 let rules = Rules { forbidden, ..Rules::default() };
                 let (sem, edge_penalty) = (Sem::Linear {}, 0.5);
-                let settings = DagSettings { sem, noise, weight_scale: 1.3, prior, edge_penalty, rules };
+                let settings =
+                    DagSettings { sem, noise, weight_scale: 1.3, prior, edge_penalty, rules, ..DagSettings::default() };
                 cases.push((name, Dag::new(table.clone(), settings).unwrap()));
             }
         }

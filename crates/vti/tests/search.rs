@@ -30,13 +30,24 @@ fn table(rows: usize, covariates: usize, relevant: usize, mean: f64, seed: u64) 
         .collect();
     let term = |(number, values): (usize, Vec<f64>)| {
         let name = format!("x{}", number + 1);
-        Term { columns: vec![name.clone()], name, values, always: number == covariates - 1 && covariates == 5 }
+        Term {
+            columns: vec![name.clone()],
+            name,
+            values,
+            always: number == covariates - 1 && covariates == 5,
+            parents: Vec::new(),
+        }
     };
-    RegressionData { response_name: "y".into(), response, terms: columns.into_iter().enumerate().map(term).collect() }
+    RegressionData {
+        response_name: "y".into(),
+        response,
+        terms: columns.into_iter().enumerate().map(term).collect(),
+        ..RegressionData::default()
+    }
 }
 
 fn settings(sigma: Option<f64>, prior: CoefficientPrior, model_prior: ModelPrior) -> SelectionSettings {
-    SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, model_prior }
+    SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, model_prior, ..SelectionSettings::default() }
 }
 
 fn word_of(number: usize, terms: usize) -> Vec<u16> {

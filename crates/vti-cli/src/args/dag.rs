@@ -1,7 +1,7 @@
 //! Options of `vti dag`.
 
 use clap::{Args, ValueEnum};
-use vti::problem::dag::{GraphPrior, Noise, Scaling, Sem};
+use vti::problem::dag::{GraphPrior, Noise, Scaling, Score, Sem};
 
 use super::{RunArgs, name_directory, replace, replace_list};
 use crate::config::{Config, DagConfig, ProblemConfig, SourceConfig};
@@ -45,6 +45,15 @@ pub(crate) enum PriorName {
     Graphs,
 }
 
+/// The prior of weights and noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScoreName {
+    /// Weights and noise of each equation are independent
+    Independent,
+    /// Normal-Wishart (BGe): Markov equivalent graphs have the same evidence
+    Bge,
+}
+
 /// How columns are brought to a common scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScaleName {
@@ -67,7 +76,7 @@ pub(crate) enum MissingName {
     Drop,
 }
 
-/// A table, and what is assumed about its causes and effects.
+/// A table, and what is assumed about its causes and effects; hidden common causes are assumed away.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GraphArgs {
     /// A CSV or Parquet file, or - for standard input; its first line holds the names of the columns, which are the nodes
@@ -85,6 +94,10 @@ pub(crate) struct GraphArgs {
     /// [default: unknown]
     #[arg(long, value_name = "SIGMA|unknown", value_parser = noise, allow_negative_numbers = true)]
     noise: Option<Noise>,
+    /// The prior of weights and noise; bge, for linear equations, does not tell Markov equivalent graphs apart, and with
+    /// --graph-prior graphs they are equally probable [default: independent]
+    #[arg(long, value_enum)]
+    score: Option<ScoreName>,
     /// What is equally probable beforehand [default: orders]
     #[arg(long, value_enum)]
     graph_prior: Option<PriorName>,
@@ -94,6 +107,12 @@ pub(crate) struct GraphArgs {
     /// Prior standard deviation of weights [default: 1]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     weight_scale: Option<f64>,
+    /// A column that names, row by row, the nodes that were set from outside: empty for none, a;b for two
+    #[arg(long, value_name = "COLUMN")]
+    interventions: Option<String>,
+    /// What other words in that column mean: drug=a,heat=b+c,sham=
+    #[arg(long, value_name = "WORD=NODES", value_delimiter = ',', value_parser = target, requires = "interventions")]
+    targets: Vec<Target>,
     /// Edges that every graph has: a->b,c->d
     #[arg(long, value_name = "EDGES", value_delimiter = ',', value_parser = edge)]
     require: Vec<[String; 2]>,
@@ -129,6 +148,10 @@ pub(crate) struct GraphArgs {
     truth: Option<String>,
 }
 
+/// A word and the nodes it means.
+#[derive(Clone, Debug)]
+struct Target(String, Vec<String>);
+
 /// Columns of one tier.
 #[derive(Clone, Debug)]
 struct Tier(Vec<String>);
@@ -153,9 +176,12 @@ impl GraphArgs {
             hidden,
             bias,
             noise,
+            score,
             graph_prior,
             edge_penalty,
             weight_scale,
+            interventions,
+            targets,
             require,
             forbid,
             tiers,
@@ -170,6 +196,18 @@ impl GraphArgs {
         } = self;
         asked.sem = equations(asked.sem, sem, hidden, bias)?;
         replace(&mut asked.noise, &noise);
+        let score = score.map(|score| match score {
+            ScoreName::Independent => Score::Independent {},
+            ScoreName::Bge => Score::bge(),
+        });
+        replace(&mut asked.score, &score);
+        if weight_scale.is_some() && asked.score != Score::default() {
+            return Err(Usage("--score bge has its own prior of weights\nhint: leave --weight-scale out".into()));
+        }
+        asked.interventions = interventions.or(asked.interventions.take());
+        if !targets.is_empty() {
+            asked.targets = targets.into_iter().map(|Target(word, nodes)| (word, nodes)).collect();
+        }
         replace(
             &mut asked.prior,
             &graph_prior.map(|prior| match prior {
@@ -237,6 +275,14 @@ fn edge(text: &str) -> Result<[String; 2], String> {
         }
         _ => Err("an edge is written a->b".into()),
     }
+}
+
+fn target(text: &str) -> Result<Target, String> {
+    let Some((word, nodes)) = text.split_once('=').filter(|(word, _)| !word.trim().is_empty()) else {
+        return Err("targets are written word=node, word=node+node, or word= for none".into());
+    };
+    let nodes = nodes.split(['+', ';']).map(|node| node.trim().to_string()).filter(|node| !node.is_empty());
+    Ok(Target(word.trim().into(), nodes.collect()))
 }
 
 fn tier(text: &str) -> Result<Tier, String> {

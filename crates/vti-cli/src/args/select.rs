@@ -2,6 +2,7 @@
 
 use clap::Args;
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior};
+use vti::space::Heredity;
 
 use super::{RunArgs, name_directory, replace, replace_list};
 use crate::config::{Config, ConfigError, ProblemConfig, SelectConfig, SourceConfig};
@@ -12,7 +13,8 @@ use crate::failure::Usage;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProblemArgs {
     /// What is assumed about the response: gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic,
-    /// poisson [default: gaussian]
+    /// poisson, negative-binomial, negative-binomial:SIZE (variance mean + mean²/SIZE, SIZE being learned unless it is given)
+    /// [default: gaussian]
     #[arg(long, requires = "response", value_parser = likelihood)]
     pub(crate) likelihood: Option<Likelihood>,
     /// Prior of the coefficients: g, g:G, hyper-g, hyper-g:A, hyper-g-n, hyper-g-n:A, zellner-siow, normal:SCALE [default: g].
@@ -36,6 +38,26 @@ pub(crate) struct ProblemArgs {
     /// These columns hold categories, though they are numbers
     #[arg(long, requires = "response", value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) categorical: Vec<String>,
+    /// This column is added to every row's linear predictor as it is, and is no covariate; taken from the response where
+    /// the likelihood is gaussian, robust or student-t
+    #[arg(long, requires = "response", value_name = "COLUMN")]
+    pub(crate) offset: Option<String>,
+    /// Counts are proportional to this column (time, area, people): its logarithm is added to every row's linear predictor
+    #[arg(long, requires = "response", value_name = "COLUMN")]
+    pub(crate) exposure: Option<String>,
+    /// Rows count as often as this column says: a row of weight 2 is there twice (frequencies, whole or not, no precisions)
+    #[arg(long, requires = "response", value_name = "COLUMN")]
+    pub(crate) weights: Option<String>,
+    /// Which terms may matter, by a formula: a, a:b (product), a*b (a, b and a:b), a^2 (square), . (all columns), (a+b+c)^2 and
+    /// .^2 (each and all pairs), (a+b):c; separated by commas; `…` around names with such signs. Means are taken from numbers
+    /// before they are multiplied, unless columns are left as they were measured; categories are multiplied level by level.
+    /// Without it: all columns
+    #[arg(long, requires = "response", value_name = "FORMULA")]
+    pub(crate) terms: Option<String>,
+    /// Which models may have a product or a square of --terms. strong: those that have all its columns. weak: those that have
+    /// one of them. none: all [default: strong]
+    #[arg(long, requires = "response", value_name = "HEREDITY", value_parser = heredity)]
+    pub(crate) heredity: Option<Heredity>,
     /// What becomes of missing values. error: they are counted and refused. drop: their rows are left out. indicator: the
     /// column's mean stands for them, and a term NAME_missing says where [default: error]
     #[arg(long, requires = "response", value_enum)]
@@ -59,11 +81,25 @@ impl ProblemArgs {
             exclude,
             always,
             categorical,
+            offset,
+            exposure,
+            weights,
+            terms,
+            heredity,
             missing,
             missing_values,
             no_standardize,
         } = self;
         replace(&mut source.missing, missing);
+        replace(&mut problem.heredity, heredity);
+        for (place, named) in [
+            (&mut problem.offset, offset),
+            (&mut problem.exposure, exposure),
+            (&mut problem.weights, weights),
+            (&mut problem.terms, terms),
+        ] {
+            replace(place, &named.clone().map(Some));
+        }
         replace(&mut problem.likelihood, likelihood);
         replace(&mut problem.prior, prior);
         replace(&mut problem.model_prior, model_prior);
@@ -175,10 +211,12 @@ fn likelihood(text: &str) -> Result<Likelihood, String> {
         },
         "logistic" if !text.contains(':') => Ok(Likelihood::Logistic {}),
         "poisson" if !text.contains(':') => Ok(Likelihood::Poisson {}),
-        _ => {
-            Err("there are gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic, poisson"
-                .into())
+        "negative-binomial" => {
+            Ok(Likelihood::NegativeBinomial { size: parts(text, "negative-binomial:SIZE")?.map(|[size]| size) })
         }
+        _ => Err("there are gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic, poisson, \
+                  negative-binomial, negative-binomial:SIZE"
+            .into()),
     }
 }
 
@@ -199,6 +237,15 @@ fn prior(text: &str) -> Result<CoefficientPrior, String> {
 /// a of a hyper-g prior.
 fn a(given: Option<[f64; 1]>) -> f64 {
     given.map_or(CoefficientPrior::USUAL_A, |[a]| a)
+}
+
+fn heredity(text: &str) -> Result<Heredity, String> {
+    match text {
+        "none" => Ok(Heredity::None),
+        "weak" => Ok(Heredity::Weak),
+        "strong" => Ok(Heredity::Strong),
+        _ => Err("there are none, weak and strong".into()),
+    }
 }
 
 fn model_prior(text: &str) -> Result<ModelPrior, String> {

@@ -7,14 +7,16 @@ use clap::Args;
 use vti::answer::{Run, Seconds};
 use vti::check::Depth;
 use vti::device::Device;
+use vti::posterior::Posterior;
 
 use crate::args::Look;
 use crate::budget::Budget;
 use crate::checking::Checking;
 use crate::closed_form;
-use crate::conclude::{Chains, Wanted, conclude, cut_short, search_cut_short};
+use crate::conclude::{self, Chains, Wanted, cut_short, search_cut_short};
 use crate::config::{Config, Method};
 use crate::failure::{Ending, Usage};
+use crate::memory;
 use crate::progress;
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
@@ -45,6 +47,9 @@ pub(crate) struct CheckArgs {
     /// How far to look beyond what was learned; by default as far as the run
     #[arg(long, value_enum)]
     depth: Option<Look>,
+    /// So many times the work of the run's settings (check.anneal.work) may go into evidences of the nodes of non-linear graphs
+    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    effort: u64,
     #[command(flatten)]
     shown: ShownArgs,
 }
@@ -66,6 +71,7 @@ pub(crate) struct RefineArgs {
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
     let (dir, mut config) = RunDir::open(&args.dir)?;
+    config.check.anneal.work *= args.effort as f64;
     config.check.draws = args.draws.map_or(config.check.draws, |draws| draws as usize);
     // Who checks q does not want another one.
     config.check.lesson.rounds = 0;
@@ -109,21 +115,23 @@ impl Job for Again<'_> {
         if !session.config.is_learned() && chains == Chains::Always {
             return Err(nothing_to_refine(&session.config, dir).into());
         }
+        memory::check_again::<Q, D>(&session)?;
         if !session.config.is_learned() {
             let unlimited = (Budget::new(None), false);
             let found = closed_form::conclude(&session, dir, device.workers(), signals, unlimited, force)?;
-            found.map(|found| found.tell(dir, json, false)).transpose()?;
+            found.map(|found| found.tell(dir, conclude::Again::Option, (json, false))).transpose()?;
             return Ok(signals.ending(&search_cut_short(dir)));
         }
         let posterior = session.posterior(dir, &device)?;
         session.heed(signals);
         let replicate = session.config.replicate(posterior.seed());
-        let run = known_run(dir, posterior.warnings(), replicate)?;
+        let run = known_run(dir, &posterior, replicate)?;
         let checking = Checking::new(false, &*session.problem(), signals, dir);
         signals.heed();
         let wanted = Wanted { chains, force };
         let watched = (checking, Budget::new(None));
-        conclude(&session, dir, &device, posterior, run, wanted, watched)?.tell(dir, json, false)?;
+        let found = conclude::conclude(&session, dir, &device, posterior, run, wanted, watched)?;
+        found.tell(dir, conclude::Again::Option, (json, false))?;
         Ok(signals.ending(&cut_short(dir)))
     }
 }
@@ -141,7 +149,7 @@ fn nothing_to_refine(config: &Config, dir: &RunDir) -> Usage {
 }
 
 /// What a finished run said about itself, or what an interrupted one has come to.
-fn known_run(dir: &RunDir, warnings: &[String], replicate: Option<usize>) -> Result<Run> {
+pub(crate) fn known_run<D: Device>(dir: &RunDir, posterior: &Posterior<D>, replicate: Option<usize>) -> Result<Run> {
     if let Ok(answer) = dir.read_answer() {
         return Ok(answer.run);
     }
@@ -150,7 +158,8 @@ fn known_run(dir: &RunDir, warnings: &[String], replicate: Option<usize>) -> Res
         steps: last.map_or(0, |line| line.step),
         stop: "not finished".into(),
         seconds: Seconds { train: last.map_or(0.0, |line| line.seconds), check: 0.0 },
-        warnings: warnings.to_vec(),
+        warnings: posterior.warnings().to_vec(),
+        left_out: posterior.left_out().to_vec(),
         ..Run::default()
     })
 }

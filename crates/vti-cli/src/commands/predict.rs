@@ -82,9 +82,9 @@ impl Learned<'_> {
     pub(crate) fn predict(&self, raw: &mut Raw, interval: f64, cells: Cells) -> Result<(Vec<u8>, Option<String>)> {
         let Self { samples, schema, likelihood, seed } = *self;
         schema.prepare(raw)?;
-        let Encoded { terms, unreadable } = schema.terms(raw)?;
+        let (Encoded { terms, unreadable }, offset) = schema.new_rows(raw)?;
         let without: HashSet<usize> = unreadable.iter().map(|(_, row, _)| *row).collect();
-        let predictor = Predictor::new(samples, likelihood, &terms, seed);
+        let predictor = Predictor::new(samples, likelihood, &terms, seed).with_offset(&offset);
         let names = ["row", "mean", "mean_low", "mean_high", "new_low", "new_high"];
         let mut table = CsvTable::new(cells, names)?;
         for row in 0..raw.rows() {
@@ -110,6 +110,7 @@ fn told(rows: usize, all: usize, unreadable: &[(String, usize, Reason)]) -> Stri
         let reason = match reason {
             Reason::Missing => "missing",
             Reason::NotNumber => "not a number",
+            Reason::NotPositive => "not positive",
             Reason::UnknownLevel => "a level that was not there in training",
         };
         (column.to_string(), format!(" {count} ({reason})"))

@@ -134,7 +134,11 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
     let ending = if signals.stopped() { Ending::Interrupted } else { Ending::Done };
     // Printed first: the file may not be possible to write.
     let found = describe(&session, &chains, top, start.elapsed().as_secs_f64());
-    print::data(&if json { serde_json::to_string_pretty(&found)? } else { text(&found) })?;
+    if json {
+        print::data(&serde_json::to_string_pretty(&found)?)?;
+    } else if !quiet {
+        print::data(&text(&found))?;
+    }
     if let Some(path) = &out {
         deliver(Some(path), &csv_of(&chains, Cells::raw_if(raw_csv))?)?;
     }

@@ -6,11 +6,13 @@ use anyhow::Result;
 use clap::Args;
 use vti::answer::Samples;
 use vti::device::Device;
+use vti::memory::MemoryEstimate;
 use vti_report::files::{self, Cells};
 
 use super::deliver;
 use crate::closed_form;
 use crate::failure::Ending;
+use crate::memory;
 use crate::question::{Job, Question, start};
 use crate::rundir::RunDir;
 use crate::session::Session;
@@ -54,6 +56,8 @@ impl Job for Sampling<'_> {
         let Self { dir, args } = self;
         let subject = session.question.subject(&session.config);
         let (units, count) = (subject.units(), args.n as usize);
+        let needed = MemoryEstimate::of_draws(&*session.problem(), count);
+        memory::refuse(&MemoryEstimate { main_key: Some("-n"), ..needed }, "so many draws at once")?;
         let samples = if session.config.is_learned() {
             Samples::draw(&session.posterior(dir, &device)?, units, count, args.batch)?
         } else {

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
     let (mut shown, mut told) = (0, None);
     loop {
         // Looked at before the lines: what is written in between is shown next time.
-        let finished = dir.summary().exists();
+        let finished = dir.summary().exists() && !dir.is_at_work();
         let lines = progress::lines(&dir.progress())?;
         // A run that was taken up again may have fewer lines than before.
         for line in &lines[shown.min(lines.len())..] {

@@ -1,11 +1,14 @@
 //! What is to be inferred: the section `[problem]`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Sem};
+use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Score, Sem};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
+use vti::space::Heredity;
 use vti::train::TrainSettings;
 
-use crate::data::{Choice, Missing};
+use crate::data::{Choice, Missing, Offset};
 
 /// Where the numbers come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,6 +93,21 @@ pub(crate) struct SelectConfig {
     pub(crate) always: Vec<String>,
     #[serde(default)]
     pub(crate) categorical: Vec<String>,
+    /// Added to predictors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) offset: Option<String>,
+    /// What counts are proportional to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) exposure: Option<String>,
+    /// How much rows count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) weights: Option<String>,
+    /// The formula of terms; all columns by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) terms: Option<String>,
+    /// Whether products may be in without their columns.
+    #[serde(default)]
+    pub(crate) heredity: Heredity,
     #[serde(default = "yes")]
     pub(crate) standardize: bool,
     #[serde(default = "gaussian")]
@@ -111,11 +129,16 @@ fn gaussian() -> Likelihood {
 impl SelectConfig {
     /// Default assumptions about a response.
     pub(crate) fn new(response: &str) -> Self {
-        let SelectionSettings { likelihood, prior, model_prior } = SelectionSettings::default();
+        let SelectionSettings { likelihood, prior, model_prior, heredity } = SelectionSettings::default();
         Self {
             response: response.into(),
             always: Vec::new(),
             categorical: Vec::new(),
+            offset: None,
+            exposure: None,
+            weights: None,
+            terms: None,
+            heredity,
             standardize: true,
             likelihood,
             prior,
@@ -125,15 +148,32 @@ impl SelectConfig {
 
     /// What is assumed.
     pub(crate) fn settings(&self) -> SelectionSettings {
-        let Self { likelihood, prior, model_prior, .. } = *self;
-        SelectionSettings { likelihood, prior, model_prior }
+        let Self { likelihood, prior, model_prior, heredity, .. } = *self;
+        SelectionSettings { likelihood, prior, model_prior, heredity }
     }
 
     /// Which columns take part.
     pub(crate) fn choice(&self, source: &SourceConfig) -> Choice {
-        let Self { response, always, categorical, .. } = self.clone();
+        let Self { response, always, categorical, offset, exposure, weights, terms, heredity, standardize, .. } =
+            self.clone();
         let SourceConfig { include, exclude, missing, missing_values, .. } = source.clone();
-        Choice { response, include, exclude, always, categorical, missing, missing_values }
+        let named = [(offset, false), (exposure, true)];
+        let offset = |(column, exposure): (Option<String>, bool)| Some(Offset { column: column?, exposure });
+        let offsets = named.into_iter().filter_map(offset).collect();
+        Choice {
+            response,
+            include,
+            exclude,
+            always,
+            categorical,
+            offsets,
+            weights,
+            terms,
+            heredity,
+            centred: standardize,
+            missing,
+            missing_values,
+        }
     }
 }
 
@@ -144,8 +184,16 @@ pub(crate) struct DagConfig {
     pub(crate) sem: Sem,
     pub(crate) noise: Noise,
     pub(crate) weight_scale: f64,
+    /// Prior of weights and noise.
+    pub(crate) score: Score,
     pub(crate) prior: GraphPrior,
     pub(crate) edge_penalty: f64,
+    /// The column that names the nodes which were set in a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) interventions: Option<String>,
+    /// Nodes that other words in that column mean.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) targets: BTreeMap<String, Vec<String>>,
     /// Edges [from, to] that every graph has.
     pub(crate) require: Vec<[String; 2]>,
     /// Edges [from, to] that no graph has.
@@ -166,13 +214,16 @@ pub(crate) struct DagConfig {
 
 impl Default for DagConfig {
     fn default() -> Self {
-        let DagSettings { sem, noise, weight_scale, prior, edge_penalty, rules: _ } = DagSettings::default();
+        let DagSettings { sem, noise, weight_scale, score, prior, edge_penalty, rules: _ } = DagSettings::default();
         Self {
             sem,
             noise,
             weight_scale,
+            score,
             prior,
             edge_penalty,
+            interventions: None,
+            targets: BTreeMap::new(),
             require: Vec::new(),
             forbid: Vec::new(),
             tiers: Vec::new(),

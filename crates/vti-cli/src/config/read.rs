@@ -41,7 +41,7 @@ pub(super) fn set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
     let (key, value) = text.split_once('=').ok_or_else(|| wrong("there is no `=`"))?;
     let value = value.trim();
     let value = match toml::from_str::<Table>(&format!("value = {value}")) {
-        Ok(mut parsed) => parsed.remove("value").ok_or_else(|| wrong("there is no value"))?,
+        Ok(mut parsed) => whole(parsed.remove("value").ok_or_else(|| wrong("there is no value"))?, value),
         Err(_) => Value::from(value),
     };
     let mut keys: Vec<&str> = key.trim().split('.').collect();
@@ -56,6 +56,16 @@ pub(super) fn set(table: &mut Table, text: &str) -> Result<(), ConfigError> {
     }
     place.insert(last.into(), value);
     Ok(())
+}
+
+/// A whole number that is written with an exponent, such as 1e6, as one; everything else as it is.
+fn whole(value: Value, text: &str) -> Value {
+    /// Beyond it not every whole number has a place.
+    const EXACT: f64 = (1u64 << 53) as f64;
+    match value {
+        Value::Float(x) if !text.contains('.') && x.fract() == 0.0 && x.abs() <= EXACT => Value::Integer(x as i64),
+        other => other,
+    }
 }
 
 /// Turns tables into settings, and says where something is wrong.
@@ -103,7 +113,7 @@ impl Reader<'_> {
         let default = FamilySettings::default();
         let family = FamilySettings {
             models: self.section("models", or_default("models", models, &default.models)?, &[])?,
-            flow: self.section("flow", or_default("flow", flow, &default.flow)?, &AROUND_KEYS)?,
+            flow: self.section("flow", or_default("flow", sized(flow), &default.flow)?, &AROUND_KEYS)?,
             ..self.section("flow", around, &[])?
         };
         Ok(Config {
@@ -171,6 +181,20 @@ impl Reader<'_> {
 /// Takes some keys out of a table.
 pub(super) fn take(table: &mut Table, keys: &[&str]) -> Table {
     keys.iter().filter_map(|key| table.remove_entry(*key)).collect()
+}
+
+/// A flow of which only sizes are given is of splines, with usual sizes for the others.
+fn sized(mut table: Table) -> Table {
+    const USUAL: [(&str, i64); 3] = [("layers", 4), ("blocks", 2), ("hidden", 64)];
+    let is_size = |(key, _): &(&str, i64)| table.get(*key).is_some_and(Value::is_integer);
+    let is_open = table.get("kind").is_none_or(|kind| kind.as_str() == Some("auto"));
+    if is_open && USUAL.iter().any(is_size) {
+        table.insert("kind".into(), Value::from("spline"));
+        for (key, usual) in USUAL {
+            table.entry(key).or_insert_with(|| Value::from(usual));
+        }
+    }
+    table
 }
 
 /// Keys over those of default settings.

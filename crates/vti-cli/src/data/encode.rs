@@ -1,5 +1,7 @@
 //! From the columns of a table to the numbers of terms.
 
+use std::collections::HashMap;
+
 use vti::problem::selection::Term;
 
 use super::DataError;
@@ -13,6 +15,8 @@ pub(crate) enum Reason {
     /// A text where there should be a number.
     NotNumber,
     UnknownLevel,
+    /// Nothing is proportional to it.
+    NotPositive,
 }
 
 /// Terms of a table, and what could not be read.
@@ -28,28 +32,74 @@ pub(super) fn encode(terms: &[TermSchema], raw: &Raw) -> Result<Encoded, DataErr
     let columns = raw.by_name();
     let mut found = Encoded { terms: Vec::with_capacity(terms.len()), unreadable: Vec::new() };
     for term in terms {
-        let Some(column) = columns.get(term.source()) else {
-            let (file, name, names) = (raw.file.clone(), term.source().to_string(), raw.names());
-            return Err(DataError::MissingColumn { file, name, names });
-        };
-        let cells: Vec<Result<Value, Reason>> = values(term, column);
-        for (row, cell) in cells.iter().enumerate() {
-            if let Err(reason) = cell
-                && !(*reason == Reason::Missing && term.fill.is_some())
-            {
-                found.unreadable.push((column.name.clone(), row, *reason));
+        let values = match &term.kind {
+            TermKind::Product { factors, pairs } => {
+                let mut sides = Vec::with_capacity(factors.len());
+                for factor in factors.iter() {
+                    let mut values = base(&factor.term, &columns, raw, &mut found.unreadable)?;
+                    values.iter_mut().for_each(|value| *value -= factor.centre);
+                    sides.push(values);
+                }
+                products(&sides, pairs, raw.rows())
             }
-        }
-        found.terms.push(term.term(numbers(term, &cells)));
+            _ => base(term, &columns, raw, &mut found.unreadable)?,
+        };
+        found.terms.push(term.term(values));
     }
+    // A cell may be part of several terms.
+    found.unreadable.sort();
+    found.unreadable.dedup();
     Ok(found)
 }
 
+/// The numbers of a term that is no product, one column after another.
+fn base(
+    term: &TermSchema,
+    columns: &HashMap<&str, &RawColumn>,
+    raw: &Raw,
+    unreadable: &mut Vec<(String, usize, Reason)>,
+) -> Result<Vec<f64>, DataError> {
+    let Some(column) = columns.get(term.source()) else {
+        let (file, name, names) = (raw.file.clone(), term.source().to_string(), raw.names());
+        return Err(DataError::MissingColumn { file, name, names });
+    };
+    let cells: Vec<Result<Value, Reason>> = values(term, column);
+    for (row, cell) in cells.iter().enumerate() {
+        if let Err(reason) = cell
+            && !(*reason == Reason::Missing && term.fill.is_some())
+        {
+            unreadable.push((column.name.clone(), row, *reason));
+        }
+    }
+    Ok(numbers(term, &cells))
+}
+
+/// Products of these pairs of columns of two sides, one after another.
+fn products(sides: &[Vec<f64>], pairs: &[[usize; 2]], rows: usize) -> Vec<f64> {
+    let column = |side: usize, place: usize| &sides[side][place * rows..][..rows];
+    pairs.iter().flat_map(|&[i, j]| column(0, i).iter().zip(column(1, j)).map(|(a, b)| a * b)).collect()
+}
+
+/// The numbers of a term that is no product, in the table that it was learned from.
+pub(super) fn numbers_of(term: &TermSchema, raw: &Raw) -> Result<Vec<f64>, DataError> {
+    base(term, &raw.by_name(), raw, &mut Vec::new())
+}
+
+/// The mean of a column; weights are empty if all rows count alike.
+pub(super) fn mean(values: &[f64], weights: &[f64]) -> f64 {
+    if weights.is_empty() {
+        return values.iter().sum::<f64>() / values.len().max(1) as f64;
+    }
+    values.iter().zip(weights).map(|(value, weight)| value * weight).sum::<f64>() / weights.iter().sum::<f64>()
+}
+
 /// What stands for missing values of a term: the means of its columns where there are values.
-pub(super) fn means(term: &TermSchema, column: &RawColumn) -> Vec<f64> {
-    let cells: Vec<Result<Value, Reason>> = values(term, column).into_iter().filter(Result::is_ok).collect();
-    let rows = cells.len().max(1);
-    numbers(term, &cells).chunks(rows).map(|column| column.iter().sum::<f64>() / rows as f64).collect()
+pub(super) fn means(term: &TermSchema, column: &RawColumn, weights: &[f64]) -> Vec<f64> {
+    let all = values(term, column);
+    let present = |row: &usize| all[*row].is_ok();
+    let weights: Vec<f64> = (0..weights.len()).filter(present).map(|row| weights[row]).collect();
+    let cells: Vec<Result<Value, Reason>> = all.iter().copied().filter(Result::is_ok).collect();
+    numbers(term, &cells).chunks(cells.len().max(1)).map(|column| mean(column, &weights)).collect()
 }
 
 /// What a cell says.

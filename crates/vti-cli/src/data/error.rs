@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::formula::FormulaError;
 use crate::shown::{joined, listed, short, shown};
 use crate::suggest::did_you_mean;
 
@@ -35,8 +36,24 @@ pub(crate) enum DataError {
     NoResponse { file: String, name: String, names: Vec<String> },
     #[error("{file}: there is no column {n}, which {option} names{}", did_you_mean(name, names), n = shown(name))]
     NoColumn { file: String, name: String, option: &'static str, names: Vec<String> },
+    #[error(
+        "{file}: column {c} names what is none of the nodes: {words}{}\nhint: --targets {}=NODE says what a word means, {1}= that it \
+         sets no node", did_you_mean(first, names), shown(first), c = shown(column))]
+    UnknownTargets { file: String, column: String, words: String, first: String, names: Vec<String> },
     #[error("{n} is the response and cannot be listed in {option} as well\nhint: take it out of {option}", n = shown(name))]
     ResponseListed { name: String, option: &'static str },
+    #[error(
+        "{n} is what {option} names and cannot be listed in {other} as well\nhint: take it out of one of them", n = shown(name))]
+    OffsetListed { name: String, option: &'static str, other: &'static str },
+    #[error(
+        "--exposure {n}: exposures are of counts, which this likelihood does not have\nhint: --likelihood poisson or negative-binomial; --offset {n} adds the column as it is", n = shown(name))]
+    NoCounts { name: String },
+    #[error(
+        "{file}: {place}, column {c}: the exposure {value} is not positive, and counts are proportional to it\nhint: mend the cell, or leave the row out", c = shown(column))]
+    Exposure { file: String, place: String, column: String, value: f64 },
+    #[error(
+        "{file}: {place}, column {c}: the weight {value} is not positive\nhint: leave out rows that do not count", c = shown(column))]
+    Weight { file: String, place: String, column: String, value: f64 },
     #[error("{n} is listed in both --exclude and {option}\nhint: take it out of one of them", n = shown(name))]
     ListedTwice { name: String, option: &'static str },
     #[error(
@@ -115,6 +132,8 @@ pub(crate) enum DataError {
         "{file}: {nodes} columns are too many, graphs have at most {most} nodes\nhint: leave columns out with --exclude, or name those that take part with --include"
     )]
     ManyNodes { file: String, nodes: usize, most: usize },
+    #[error(transparent)]
+    Formula(#[from] FormulaError),
     #[error("{file}: nothing is left to select from: every column is the response, excluded or always in")]
     NoTerms { file: String },
     #[error("{file}: column {n} is missing, which the run was trained with{}", did_you_mean(name, names), n = shown(name))]

@@ -1,12 +1,16 @@
 //! Values that are not there: how they are written, and what becomes of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
+use vti::answer::LeftOut;
 
+use super::encode;
 use super::error::{DataError, MissingValues};
 use super::raw::{Cell, Raw};
-use crate::shown::listed;
+use super::schema::{TermKind, TermSchema};
+use super::tidy::{Known, constant};
+use crate::shown::{listed, shown};
 
 /// What becomes of rows with missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -58,21 +62,22 @@ fn counted(columns: &[(String, usize)]) -> String {
     listed(columns.iter().map(|(name, count)| (name.as_str(), format!(" {count}"))), columns.len())
 }
 
-/// Refuses missing values, or leaves out their rows; the response's with indicators, too, as nothing can be learned from
-/// them. What was done is said.
-pub(super) fn treat(raw: &mut Raw, missing: Missing, response: Option<&str>) -> Result<Option<String>, DataError> {
+/// Refuses missing values, or leaves out their rows; the required columns' with indicators, too, as nothing can be learned
+/// from them. What was done is said.
+pub(super) fn treat(raw: &mut Raw, known: &Known<'_>) -> Result<Option<String>, DataError> {
+    let (missing, is_required) = (known.missing, |name: &str| known.required.contains(name));
     let columns = counts(raw);
     let rows: BTreeSet<usize> = raw
         .columns
         .iter()
-        .filter(|column| missing != Missing::Indicator || Some(column.name.as_str()) == response)
+        .filter(|column| missing != Missing::Indicator || is_required(&column.name))
         .flat_map(|column| column.missing())
         .collect();
     let Some(first) = rows.first() else { return Ok(None) };
     let (file, all) = (raw.file.clone(), raw.rows());
     if missing == Missing::Error {
         let first = raw.place(*first);
-        let others = columns.iter().map(|(name, _)| name.clone()).filter(|name| Some(name.as_str()) != response);
+        let others = columns.iter().map(|(name, _)| name.clone()).filter(|name| !is_required(name));
         return Err(DataError::Missing(Box::new(MissingValues {
             file,
             counts: counted(&columns),
@@ -81,7 +86,7 @@ pub(super) fn treat(raw: &mut Raw, missing: Missing, response: Option<&str>) -> 
             first,
             rows: [rows.len(), all - rows.len()],
             others: others.collect(),
-            graph: response.is_none(),
+            graph: known.response.is_none(),
         })));
     }
     if rows.len() == all {
@@ -89,13 +94,61 @@ pub(super) fn treat(raw: &mut Raw, missing: Missing, response: Option<&str>) -> 
     }
     let shown = match missing {
         Missing::Indicator => {
-            let response: Vec<_> = columns.into_iter().filter(|(name, _)| Some(name.as_str()) == response).collect();
-            counted(&response)
+            let required: Vec<_> = columns.into_iter().filter(|(name, _)| is_required(name)).collect();
+            counted(&required)
         }
         Missing::Error | Missing::Drop => counted(&columns),
     };
     raw.keep_rows(|row| !rows.contains(&row));
     Ok(Some(format!("left out {} of {all} rows, which have missing values: {shown}", rows.len())))
+}
+
+/// Means for missing values, and a term for each set of rows in which values are missing. Of columns of one value only that remains.
+pub(super) fn add_indicators(
+    raw: &Raw,
+    terms: &mut Vec<TermSchema>,
+    weights: &[f64],
+    left_out: &mut Vec<LeftOut>,
+) -> Result<Vec<String>, DataError> {
+    let columns = raw.by_name();
+    // Which term says where values are missing, for each set of rows.
+    let mut known: HashMap<Vec<usize>, String> = HashMap::new();
+    let (mut all, mut notes) = (Vec::with_capacity(terms.len()), Vec::new());
+    for mut term in std::mem::take(terms) {
+        let Some(column) = columns.get(term.name.as_str()) else { continue };
+        let rows: Vec<usize> = column.missing().collect();
+        if rows.is_empty() {
+            all.push(term);
+            continue;
+        }
+        let (count, always, name) = (rows.len(), term.always, term.name.clone());
+        let earlier = known.get(&rows).cloned();
+        let indicator = earlier.clone().unwrap_or_else(|| format!("{name}_missing"));
+        if earlier.is_none() && columns.contains_key(indicator.as_str()) {
+            return Err(DataError::IndicatorName { file: raw.file.clone(), name: indicator, column: name });
+        }
+        match constant(column) {
+            Some(reason) => {
+                let reason = format!("{reason}; {} says where it is missing", shown(&indicator));
+                left_out.push(LeftOut { column: name.clone(), reason });
+            }
+            None => {
+                let where_it_is = match &earlier {
+                    Some(other) => format!("; they are missing where {} says", shown(other)),
+                    None => format!(", and {} says where", shown(&indicator)),
+                };
+                notes.push(format!("{}: {count} missing values are replaced by the mean{where_it_is}", shown(&name)));
+                term.fill = Some(encode::means(&term, column, weights));
+                all.push(term);
+            }
+        }
+        if earlier.is_none() {
+            known.insert(rows, indicator.clone());
+            all.push(TermSchema { name: indicator, always, kind: TermKind::Missing { column: name }, fill: None });
+        }
+    }
+    *terms = all;
+    Ok(notes)
 }
 
 /// Whether a cell says that its value is not there.

@@ -1,9 +1,12 @@
 //! From a file to the nodes of a graph: columns of numbers, transformed and scaled.
 
+use std::collections::BTreeMap;
+
 use vti::answer::LeftOut;
 use vti::graph::Graph;
-use vti::problem::dag::{NodeData, Scaling};
+use vti::problem::dag::{Interventions, NodeData, Scaling};
 
+use super::interventions::{self, Cells};
 use super::missing::{Missing, Words};
 use super::raw::{Raw, RawColumn};
 use super::schema::{all_or, check_kind, check_list, numbers, set};
@@ -22,6 +25,10 @@ pub(crate) struct NodeChoice<'a> {
     pub(crate) missing: Missing,
     /// Words for a missing value beside the usual ones.
     pub(crate) missing_values: &'a [String],
+    /// The column that names the nodes which were set in a row.
+    pub(crate) interventions: Option<&'a str>,
+    /// Nodes that other words in it mean.
+    pub(crate) targets: &'a BTreeMap<String, Vec<String>>,
 }
 
 /// Every column, in a list of columns.
@@ -32,6 +39,8 @@ pub(crate) const ALL: &str = "*";
 pub(crate) struct Nodes {
     /// What inference sees.
     pub(crate) table: NodeData,
+    /// Which nodes were set in which rows.
+    pub(crate) interventions: Interventions,
     /// What each column was divided by.
     pub(crate) scales: Vec<f64>,
     pub(crate) fingerprint: String,
@@ -64,11 +73,18 @@ impl Nodes {
         check_list(&raw, choice.exclude, "--exclude", &[])?;
         check_list(&raw, choice.include, "--include", choice.exclude)?;
         check_list(&raw, &named_logs, "--log", choice.exclude)?;
+        let cells = choice.interventions.map(|name| Cells::take(&mut raw, name, choice.exclude)).transpose()?;
         raw.columns.retain(|column| {
             let name = column.name.as_str();
             (include.is_empty() || include.contains(name)) && !exclude.contains(name)
         });
-        let known = Known { response: None, named: include, categorical: set(&[]), missing: choice.missing };
+        let known = Known {
+            response: None,
+            required: set(&[]),
+            named: include,
+            categorical: set(&[]),
+            missing: choice.missing,
+        };
         let tidied = tidy(&mut raw, &known)?;
         let (mut table, mut flaws) = (NodeData::default(), Vec::new());
         for column in &raw.columns {
@@ -86,9 +102,14 @@ impl Nodes {
         let left_out: Vec<LeftOut> = index.into_iter().chain(tidied.left_out).collect();
         let mut notes: Vec<String> = left_out.iter().map(note).chain(tidied.notes).collect();
         notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
-        let scales = table.scale(choice.scale);
-        notes.extend(far_from_zero(&table));
-        Ok(Self { table, scales, fingerprint: source.fingerprint(), notes, left_out, file: raw.file })
+        let interventions = match &cells {
+            Some(cells) => cells.read(&raw, &table.names, choice.targets)?,
+            None => Interventions::default(),
+        };
+        notes.extend(interventions::notes(&interventions, &table, choice.scale));
+        let scales = table.scale_undisturbed(choice.scale, &interventions);
+        notes.extend(far_from_zero(&table, &interventions));
+        Ok(Self { table, interventions, scales, fingerprint: source.fingerprint(), notes, left_out, file: raw.file })
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -133,8 +154,8 @@ fn check_sizes(raw: &Raw, nodes: usize) -> Result<(), DataError> {
 }
 
 /// A node without parents has mean 0: columns that are far from it do not suit the model.
-fn far_from_zero(table: &NodeData) -> Option<String> {
-    let (name, mean) = table.far_from_zero()?;
+fn far_from_zero(table: &NodeData, interventions: &Interventions) -> Option<String> {
+    let (name, mean) = table.far_from_zero(interventions)?;
     Some(format!(
         "the mean of {name} is {mean:.4}, but nodes without parents are taken to have mean 0: --scale centre subtracts means"
     ))

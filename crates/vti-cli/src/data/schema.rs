@@ -5,11 +5,14 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use vti::answer::LeftOut;
 use vti::problem::selection::{Likelihood, Term};
+use vti::space::Heredity;
 
 use super::csv::with_decimal_comma;
-use super::missing::Missing;
+use super::missing::{Missing, add_indicators};
+use super::offset::{self, Offset};
+use super::products::{Factor, Making, Wanted};
 use super::raw::{Raw, RawColumn};
-use super::tidy::{Known, constant, note, take_index, tidy};
+use super::tidy::{Known, note, take_index, tidy};
 use super::{DataError, encode};
 use crate::shown::shown;
 
@@ -24,6 +27,16 @@ pub(crate) struct Choice {
     pub(crate) always: Vec<String>,
     /// Numbers that name categories.
     pub(crate) categorical: Vec<String>,
+    /// Added to predictors.
+    pub(crate) offsets: Vec<Offset>,
+    /// How much rows count.
+    pub(crate) weights: Option<String>,
+    /// The formula of terms, where it is not simply all columns.
+    pub(crate) terms: Option<String>,
+    /// Whether products may be in without their columns.
+    pub(crate) heredity: Heredity,
+    /// Whether means are taken from columns before they are multiplied.
+    pub(crate) centred: bool,
     pub(crate) missing: Missing,
     /// Words for a missing value beside the usual ones.
     pub(crate) missing_values: Vec<String>,
@@ -45,6 +58,11 @@ pub(crate) enum TermKind {
     /// 1 where the value of a column is missing.
     Missing {
         column: String,
+    },
+    /// The product of two others, of these pairs of their columns.
+    Product {
+        factors: Box<[Factor; 2]>,
+        pairs: Vec<[usize; 2]>,
     },
 }
 
@@ -68,6 +86,9 @@ pub(crate) struct Schema {
     /// Two texts that stand for 0 and 1.
     pub(crate) response_levels: Option<[String; 2]>,
     pub(crate) terms: Vec<TermSchema>,
+    /// Columns that are added to predictors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) offsets: Vec<Offset>,
     /// All columns of the file.
     pub(crate) columns: Vec<String>,
     /// Columns that say nothing.
@@ -75,7 +96,7 @@ pub(crate) struct Schema {
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-/// Names that parameters of the model have.
+/// Names that parameters of the model have, whatever the likelihood.
 const RESERVED: [&str; 2] = ["intercept", "sigma"];
 
 /// A text column with more levels is probably an identifier.
@@ -95,29 +116,43 @@ impl Schema {
     ) -> Result<(Self, Vec<String>), DataError> {
         let (include, exclude, always) = (set(&choice.include), set(&choice.exclude), set(&choice.always));
         let categorical = set(&choice.categorical);
-        let named: HashSet<&str> = include.union(&always).copied().chain([choice.response.as_str()]).collect();
+        let offsets: HashSet<&str> = choice.offsets.iter().map(|offset| offset.column.as_str()).collect();
+        let weights = choice.weights.as_deref();
+        let required: HashSet<&str> = offsets.into_iter().chain(weights).chain([choice.response.as_str()]).collect();
+        let wanted = choice.terms.as_deref().map(Wanted::new).transpose()?;
+        let by_formula = wanted.as_ref().map(Wanted::names).unwrap_or_default();
+        let all = wanted.as_ref().is_none_or(Wanted::has_all);
+        let named: HashSet<&str> = include.union(&always).chain(&required).chain(&by_formula).copied().collect();
         let columns = raw.names();
         let mut left_out: Vec<LeftOut> = take_index(raw, &named).into_iter().collect();
         raw.check_names()?;
         check_choice(raw, choice)?;
+        offset::check(raw, choice, likelihood)?;
+        wanted.as_ref().map_or(Ok(()), |wanted| wanted.check(raw, choice))?;
         raw.columns.retain(|column| {
             let name = column.name.as_str();
-            let is_wanted = include.is_empty() || named.contains(name);
-            name == choice.response || (is_wanted && !exclude.contains(name))
+            let is_wanted = (all && include.is_empty()) || named.contains(name);
+            required.contains(name) || (is_wanted && !exclude.contains(name))
         });
         let response = Some(choice.response.as_str());
-        let known = Known { response, named, categorical: categorical.clone(), missing: choice.missing };
+        let known = Known {
+            response,
+            required: required.clone(),
+            named,
+            categorical: categorical.clone(),
+            missing: choice.missing,
+        };
         let tidied = tidy(raw, &known)?;
         left_out.extend(tidied.left_out);
         let response_levels = response_levels(raw, find(raw, &choice.response)?, likelihood)?;
         let (mut terms, mut flaws) = (Vec::new(), Vec::new());
-        for column in raw.columns.iter().filter(|column| column.name != choice.response) {
+        for column in raw.columns.iter().filter(|column| !required.contains(column.name.as_str())) {
             let (name, always) = (column.name.as_str(), always.contains(column.name.as_str()));
             if is_indicator_alone(column, choice.missing) {
                 terms.push(TermSchema { name: name.into(), always, kind: TermKind::Number {}, fill: None });
                 continue;
             }
-            match kind(raw, column, categorical.contains(name)) {
+            match check_name(raw, name, likelihood).and_then(|()| kind(raw, column, categorical.contains(name))) {
                 Ok(kind) => {
                     terms.push(TermSchema { name: name.into(), always, kind, fill: None });
                 }
@@ -125,12 +160,22 @@ impl Schema {
             }
         }
         all_or(raw, flaws)?;
-        let replaced = add_indicators(raw, &mut terms, &mut left_out)?;
-        let notes: Vec<String> = left_out.iter().map(note).chain(tidied.notes).chain(replaced).collect();
+        let mut notes: Vec<String> = Vec::new();
+        let weights = offset::weights(choice.weights.as_deref(), raw)?;
+        let replaced = add_indicators(raw, &mut terms, &weights, &mut left_out)?;
+        notes.extend(left_out.iter().map(note).chain(tidied.notes).chain(replaced));
+        if let Some(wanted) = wanted {
+            let making = Making { raw, weights: &weights, centred: choice.centred, heredity: choice.heredity };
+            let (chosen, more) = wanted.terms(terms, &making)?;
+            terms = chosen;
+            notes.extend(more);
+        }
         if terms.iter().all(|term| term.always) {
             return Err(DataError::NoTerms { file: raw.file.clone() });
         }
-        Ok((Self { response: choice.response.clone(), response_levels, terms, columns, left_out }, notes))
+        notes.extend(choice.offsets.iter().map(Offset::note));
+        let (response, offsets) = (choice.response.clone(), choice.offsets.clone());
+        Ok((Self { response, response_levels, terms, offsets, columns, left_out }, notes))
     }
 
     /// The response of a table that has one.
@@ -156,19 +201,36 @@ impl Schema {
         encode::encode(&self.terms, raw)
     }
 
-    /// Leaves the columns of terms in a new table, and reads its dates.
+    /// What is added to the predictors of the table that was learned from; empty if nothing is.
+    pub(super) fn offset(&self, raw: &Raw) -> Result<Vec<f64>, DataError> {
+        offset::learned(&self.offsets, raw)
+    }
+
+    /// Terms of a new table, and what is added to its predictors; empty if nothing is.
+    pub(crate) fn new_rows(&self, raw: &Raw) -> Result<(encode::Encoded, Vec<f64>), DataError> {
+        let mut encoded = self.terms(raw)?;
+        let (offset, unreadable) = offset::of_new_rows(&self.offsets, raw)?;
+        encoded.unreadable.extend(unreadable);
+        Ok((encoded, offset))
+    }
+
+    /// Leaves the columns that predictions need in a new table, and reads its dates.
     pub(crate) fn prepare(&self, raw: &mut Raw) -> Result<(), DataError> {
         let columns = raw.by_name();
-        if let Some(term) = self.terms.iter().find(|term| !columns.contains_key(term.source())) {
-            let (file, name, names) = (raw.file.clone(), term.source().to_string(), raw.names());
+        let offsets: HashSet<&str> = self.offsets.iter().map(|offset| offset.column.as_str()).collect();
+        let bases: Vec<&TermSchema> = self.terms.iter().flat_map(TermSchema::bases).collect();
+        let mut needed = bases.iter().map(|term| term.source()).chain(offsets.iter().copied());
+        if let Some(name) = needed.find(|name| !columns.contains_key(name)) {
+            let (file, name, names) = (raw.file.clone(), name.to_string(), raw.names());
             return Err(DataError::MissingColumn { file, name, names });
         }
-        let known: HashSet<&str> = self.terms.iter().map(TermSchema::source).collect();
-        let dates: HashSet<&str> =
-            self.terms.iter().filter(|term| term.kind == TermKind::Date {}).map(TermSchema::source).collect();
-        raw.columns.retain(|column| known.contains(column.name.as_str()));
-        for column in raw.columns.iter_mut().filter(|column| dates.contains(column.name.as_str())) {
-            column.read_dates();
+        let known: HashMap<&str, &TermKind> = bases.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
+        let is_needed = |name: &str| known.contains_key(name) || offsets.contains(name);
+        raw.columns.retain(|column| is_needed(&column.name));
+        for column in &mut raw.columns {
+            if matches!(known.get(column.name.as_str()), Some(TermKind::Date {})) {
+                column.read_dates();
+            }
         }
         raw.check_names()
     }
@@ -211,53 +273,6 @@ fn is_indicator_alone(column: &RawColumn, missing: Missing) -> bool {
     missing == Missing::Indicator && is_missing && column.constant().is_some()
 }
 
-/// Means for missing values, and a term for each set of rows in which values are missing. Of columns of one value only that remains.
-fn add_indicators(
-    raw: &Raw,
-    terms: &mut Vec<TermSchema>,
-    left_out: &mut Vec<LeftOut>,
-) -> Result<Vec<String>, DataError> {
-    let columns = raw.by_name();
-    // Which term says where values are missing, for each set of rows.
-    let mut known: HashMap<Vec<usize>, String> = HashMap::new();
-    let (mut all, mut notes) = (Vec::with_capacity(terms.len()), Vec::new());
-    for mut term in std::mem::take(terms) {
-        let Some(column) = columns.get(term.name.as_str()) else { continue };
-        let rows: Vec<usize> = column.missing().collect();
-        if rows.is_empty() {
-            all.push(term);
-            continue;
-        }
-        let (count, always, name) = (rows.len(), term.always, term.name.clone());
-        let earlier = known.get(&rows).cloned();
-        let indicator = earlier.clone().unwrap_or_else(|| format!("{name}_missing"));
-        if earlier.is_none() && columns.contains_key(indicator.as_str()) {
-            return Err(DataError::IndicatorName { file: raw.file.clone(), name: indicator, column: name });
-        }
-        match constant(column) {
-            Some(reason) => {
-                let reason = format!("{reason}; {} says where it is missing", shown(&indicator));
-                left_out.push(LeftOut { column: name.clone(), reason });
-            }
-            None => {
-                let where_it_is = match &earlier {
-                    Some(other) => format!("; they are missing where {} says", shown(other)),
-                    None => format!(", and {} says where", shown(&indicator)),
-                };
-                notes.push(format!("{}: {count} missing values are replaced by the mean{where_it_is}", shown(&name)));
-                term.fill = Some(encode::means(&term, column));
-                all.push(term);
-            }
-        }
-        if earlier.is_none() {
-            known.insert(rows, indicator.clone());
-            all.push(TermSchema { name: indicator, always, kind: TermKind::Missing { column: name }, fill: None });
-        }
-    }
-    *terms = all;
-    Ok(notes)
-}
-
 impl TermSchema {
     /// Names of its columns.
     pub(crate) fn columns(&self) -> Vec<String> {
@@ -265,11 +280,16 @@ impl TermSchema {
             TermKind::Categories { levels } => {
                 levels.iter().skip(1).map(|level| format!("{}={level}", self.name)).collect()
             }
+            TermKind::Product { factors, pairs } if factors[0].term.name != factors[1].term.name => {
+                let [left, right] = [0, 1].map(|side: usize| factors[side].term.columns());
+                pairs.iter().map(|&[i, j]| format!("{}:{}", left[i], right[j])).collect()
+            }
+            TermKind::Product { pairs, .. } => pairs.iter().map(|_| self.name.clone()).collect(),
             _ => vec![self.name.clone()],
         }
     }
 
-    /// The column of the table that it is made of.
+    /// The column of the table that it is made of, unless it is a product.
     pub(super) fn source(&self) -> &str {
         match &self.kind {
             TermKind::Missing { column } => column,
@@ -279,7 +299,8 @@ impl TermSchema {
 
     /// With these numbers.
     pub(super) fn term(&self, values: Vec<f64>) -> Term {
-        Term { name: self.name.clone(), columns: self.columns(), values, always: self.always }
+        let (name, columns, parents) = (self.name.clone(), self.columns(), self.parents());
+        Term { name, columns, values, always: self.always, parents }
     }
 }
 
@@ -323,7 +344,7 @@ pub(super) fn check_list(
     }
 }
 
-fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
+pub(super) fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
     raw.columns.iter().find(|column| column.name == response).ok_or_else(|| DataError::NoResponse {
         file: raw.file.clone(),
         name: response.into(),
@@ -331,13 +352,18 @@ fn find<'a>(raw: &'a Raw, response: &str) -> Result<&'a RawColumn, DataError> {
     })
 }
 
+/// A covariate must not be called as a parameter is.
+fn check_name(raw: &Raw, name: &str, likelihood: &Likelihood) -> Result<(), DataError> {
+    match RESERVED.contains(&name) || likelihood.own_parameter() == Some(name) {
+        true => Err(DataError::Reserved { file: raw.file.clone(), name: name.into() }),
+        false => Ok(()),
+    }
+}
+
 /// What a covariate is; missing values say nothing about it.
 fn kind(raw: &Raw, column: &RawColumn, categorical: bool) -> Result<TermKind, DataError> {
     let (file, name) = (|| raw.file.clone(), || column.name.clone());
     check_kind(raw, column)?;
-    if RESERVED.contains(&column.name.as_str()) {
-        return Err(DataError::Reserved { file: file(), name: name() });
-    }
     if let Some(value) = column.constant() {
         return Err(DataError::Constant { file: file(), column: name(), value });
     }
@@ -457,7 +483,7 @@ pub(super) fn numbers(raw: &Raw, column: &RawColumn) -> Result<Vec<f64>, DataErr
 }
 
 /// Cells as texts; empty where they are missing.
-fn texts(column: &RawColumn) -> Vec<String> {
+pub(super) fn texts(column: &RawColumn) -> Vec<String> {
     let text = |number: &f64| if number.is_nan() { String::new() } else { number.to_string() };
     let mut texts: Vec<String> = column.numbers.iter().map(text).collect();
     column.texts().for_each(|(row, text)| texts[row] = text.into());

@@ -27,13 +27,41 @@ enum Format {
 }
 
 /// Data that come with the program.
-const BUILTIN: [(&str, &str); 5] = [
+const BUILTIN: [(&str, &str); 6] = [
     ("prostate", include_str!("../../../../data/prostate.csv")),
     ("hald", include_str!("../../../../data/hald.csv")),
-    ("sachs", include_str!("../../../../data/sachs.csv")),
+    ("sachs", SACHS),
+    ("sachs-conditions", SACHS_CONDITIONS),
     ("sachs-consensus-17", include_str!("../../../../data/sachs-consensus-17.csv")),
     ("sachs-consensus-18", include_str!("../../../../data/sachs-consensus-18.csv")),
 ];
+
+const SACHS: &str = include_str!("../../../../data/sachs.csv");
+const SACHS_CONDITIONS: &str = include_str!("../../../../data/sachs-conditions.csv");
+
+/// Sachs' data with the node that was acted on in each row.
+const WITH_TARGETS: &str = "sachs-interventions";
+
+/// The contents of data that come with the program.
+fn built_in(name: &str) -> Option<Vec<u8>> {
+    if name == WITH_TARGETS {
+        return Some(with_targets(SACHS, SACHS_CONDITIONS).into_bytes());
+    }
+    BUILTIN.iter().find(|(other, _)| *other == name).map(|(_, text)| text.as_bytes().to_vec())
+}
+
+/// A table with a last column `target`: that of the condition which a row belongs to.
+fn with_targets(table: &str, conditions: &str) -> String {
+    fn last_row_and_target(line: &str) -> Option<(usize, &str)> {
+        let mut cells = line.split(',').skip(1);
+        Some((cells.next()?.parse().ok()?, cells.nth(2)?))
+    }
+    let conditions: Vec<(usize, &str)> = conditions.lines().skip(1).filter_map(last_row_and_target).collect();
+    let target = |row: usize| conditions.iter().find(|(last, _)| row <= *last).map_or("", |(_, target)| target);
+    let mut lines = table.lines();
+    let header = lines.next().map(|line| format!("{line},target\n")).unwrap_or_default();
+    header + &(1..).zip(lines).map(|(row, line)| format!("{line},{}\n", target(row))).collect::<String>()
+}
 
 /// What the names of built-in data start with.
 pub(crate) const BUILTIN_PREFIX: &str = "builtin:";
@@ -56,12 +84,11 @@ impl Source {
     /// Reads the bytes and unpacks them.
     pub(crate) fn read(name: &str) -> Result<Self, DataError> {
         if let Some(builtin) = name.strip_prefix(BUILTIN_PREFIX) {
-            let Some((_, text)) = BUILTIN.iter().find(|(name, _)| *name == builtin) else {
-                let names = BUILTIN.map(|(name, _)| name.to_string()).to_vec();
+            let Some(bytes) = built_in(builtin) else {
+                let names = BUILTIN.iter().map(|(name, _)| *name).chain([WITH_TARGETS]).map(String::from).collect();
                 return Err(DataError::NoBuiltin { name: builtin.into(), names });
             };
-            let (bytes, format) = (text.as_bytes().to_vec(), Format::Csv);
-            return Ok(Self { name: name.into(), bytes, format, max_unpacked: DEFAULT_MAX_UNPACKED });
+            return Ok(Self { name: name.into(), bytes, format: Format::Csv, max_unpacked: DEFAULT_MAX_UNPACKED });
         }
         let shown = if name == STDIN { "standard input" } else { name };
         let bytes = if name == STDIN { standard_input() } else { std::fs::read(name) };

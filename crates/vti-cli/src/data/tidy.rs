@@ -19,6 +19,8 @@ pub(super) fn note(LeftOut { column, reason }: &LeftOut) -> String {
 pub(super) struct Known<'a> {
     /// None of a graph.
     pub(super) response: Option<&'a str>,
+    /// Columns without which a row says nothing: the response, what is added to its predictor, its weight.
+    pub(super) required: HashSet<&'a str>,
     /// Columns that somebody asked for by name: they are not left out silently.
     pub(super) named: HashSet<&'a str>,
     /// Texts and numbers that name categories.
@@ -65,7 +67,7 @@ pub(super) fn tidy(raw: &mut Raw, known: &Known<'_>) -> Result<Tidied, DataError
         }
     }
     leave_out(raw, known, &mut tidied.left_out, says_nothing);
-    tidied.notes.extend(treat(raw, known.missing, known.response)?);
+    tidied.notes.extend(treat(raw, known)?);
     // Rows that went may have been the ones that differed, or those with a value.
     leave_out(raw, known, &mut tidied.left_out, is_no_help);
     Ok(tidied)

@@ -6,8 +6,7 @@ use anyhow::Result;
 use vti::answer::Subject;
 use vti::posterior::GraphPosterior;
 use vti::problem::Problem;
-use vti::problem::dag::{Dag, DagError, DagSettings, Noise, RulesError, Sem};
-use vti::space::ModelSpace;
+use vti::problem::dag::{Dag, DagError, DagSettings, Noise, RulesError, Score, Sem};
 
 use super::{InClosedForm, Question, other_kind};
 use crate::config::{Config, DagConfig, Precision, ProblemConfig};
@@ -35,6 +34,8 @@ impl Question for Causal {
             scale: asked.scale(),
             missing: source.missing,
             missing_values: &source.missing_values,
+            interventions: asked.interventions.as_deref(),
+            targets: &asked.targets,
         };
         let nodes = Nodes::load(&source.data, &choice)?;
         let names = &nodes.table.names;
@@ -43,7 +44,8 @@ impl Question for Causal {
         let truth = truth.transpose()?;
         let mut notes = nodes.notes.clone();
         notes.extend(truth.iter().flat_map(|(_, edges)| edges.notes.clone()));
-        let dag = Dag::new(nodes.table.clone(), settings).map_err(|error| explain(error, names))?;
+        let dag = Dag::with_interventions(nodes.table.clone(), nodes.interventions.clone(), settings);
+        let dag = dag.map_err(|error| explain(error, names))?;
         let dag = if config.machine.precision == Precision::F64 { dag.in_double_precision() } else { dag };
         Ok(Self { nodes, dag: Arc::new(dag), truth, notes })
     }
@@ -57,7 +59,7 @@ impl Question for Causal {
     }
 
     fn headline(&self) -> String {
-        let DagSettings { sem, noise, .. } = self.dag.settings();
+        let DagSettings { sem, noise, score, .. } = self.dag.settings();
         let sem = match sem {
             Sem::Linear {} => "linear equations".to_string(),
             Sem::Mlp { hidden, bias: false } => format!("equations of {hidden} hidden units"),
@@ -67,7 +69,11 @@ impl Question for Causal {
             Noise::Known { sigma } => format!("noise {sigma}"),
             Noise::Unknown {} => "unknown noise".into(),
         };
-        format!("{} rows, graphs over {} nodes, {sem}, {noise}", self.nodes.rows(), self.nodes.table.names.len())
+        let score = match score {
+            Score::Independent {} => "",
+            Score::Bge { .. } => ", BGe score",
+        };
+        format!("{} rows, graphs over {} nodes, {sem}, {noise}{score}", self.nodes.rows(), self.nodes.table.names.len())
     }
 
     fn notes(&self) -> &[String] {
@@ -95,12 +101,10 @@ impl Question for Causal {
 
     fn data_bytes(&self) -> f64 {
         let nodes = self.nodes.table.names.len() as f64;
-        8.0 * (3.0 * nodes * self.nodes.rows() as f64 + nodes * nodes)
-    }
-
-    fn usual_dim(&self) -> f64 {
-        // Preconditioners are of one node, with half of the others as parents.
-        0.5 * (self.dag.space().max_dim() / self.nodes.table.names.len()) as f64
+        // A node that was set in some rows has columns of its own without them, in single precision.
+        let set = self.nodes.interventions.counts(self.nodes.table.names.len());
+        let copies = 3.0 + 0.5 * set.iter().filter(|rows| **rows > 0).count() as f64;
+        8.0 * (copies * nodes * self.nodes.rows() as f64 + nodes * nodes)
     }
 }
 
@@ -167,6 +171,7 @@ impl DagConfig {
             sem: self.sem,
             noise: self.noise,
             weight_scale: self.weight_scale,
+            score: self.score,
             prior: self.prior,
             edge_penalty: self.edge_penalty,
             rules,

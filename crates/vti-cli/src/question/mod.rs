@@ -50,9 +50,6 @@ pub(crate) trait Question: Sized + Send + Sync {
 
     /// Bytes of the data in memory.
     fn data_bytes(&self) -> f64;
-
-    /// Parameters of a model of middling size.
-    fn usual_dim(&self) -> f64;
 }
 
 /// What evidences are in closed form of.

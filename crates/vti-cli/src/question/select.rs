@@ -40,9 +40,13 @@ impl Question for Select {
 
     fn headline(&self) -> String {
         let design = self.selection.design();
-        let models = self.selection.space().log_count() / std::f64::consts::LN_2;
+        let space = self.selection.space();
+        let models = match space.log_count() {
+            few if space.is_constrained() && few < 1e6f64.ln() => format!("{:.0}", few.exp()),
+            log_count => format!("2^{:.0}", log_count / std::f64::consts::LN_2),
+        };
         format!(
-            "{} rows, {} from {} optional terms (2^{models:.0} models)",
+            "{} rows, {} from {} optional terms ({models} models)",
             self.loaded.rows(),
             design.response_name(),
             design.terms().len(),
@@ -72,11 +76,5 @@ impl Question for Select {
         let design = self.selection.design();
         let columns = design.columns() as f64;
         8.0 * (3.0 * design.rows() as f64 * columns + 2.0 * columns * columns)
-    }
-
-    fn usual_dim(&self) -> f64 {
-        // With half of the optional columns.
-        let optional: usize = self.selection.design().terms().iter().map(|(_, columns)| columns).sum();
-        self.selection.space().max_dim() as f64 - 0.5 * optional as f64
     }
 }

@@ -67,6 +67,13 @@ fn process_start(process: u32) -> Option<u64> {
     fields.split_whitespace().nth(22 - 3)?.parse().ok()
 }
 
+/// Whether a process of this machine works in a directory, as far as its file says: looking must not keep anybody from locking.
+pub(super) fn is_held(dir: &Path) -> bool {
+    let own = Holder::own();
+    let holder = File::open(dir.join(LOCK)).ok().and_then(|mut file| read(&mut file));
+    holder.is_some_and(|holder| holder.host == own.host && !holder.is_gone(&own, false))
+}
+
 /// The right to write into a run directory, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {

@@ -19,7 +19,7 @@ use crate::config::{Config, ConfigError};
 use crate::failure::Usage;
 
 /// The file of what the preparation of graphs found.
-pub(crate) const PREPARATION: &str = "preparation.safetensors";
+const PREPARATION: &str = "preparation.safetensors";
 
 /// The directory of a run.
 #[derive(Clone, Debug)]
@@ -137,6 +137,11 @@ impl RunDir {
         Lock::take(&self.0)
     }
 
+    /// Whether a process of this machine works in it.
+    pub(crate) fn is_at_work(&self) -> bool {
+        lock::is_held(&self.0)
+    }
+
     /// Refuses a directory that is not one of ours, unless it is empty.
     fn refuse_others(&self, replace: Replace) -> Result<()> {
         if replace == Replace::Any || Manifest::find(self)?.is_some() {
@@ -212,6 +217,19 @@ const LISTED: usize = 5;
 /// Puts a file in its place all at once.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     files::put(path, bytes).map_err(explain)
+}
+
+/// The same from under a name of this process: whoever works in the directory may write the file meanwhile, and one of the two is
+/// there in the end, whole.
+pub(crate) fn write_apart(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.partial", std::process::id()));
+    let apart = path.with_file_name(name);
+    let placed = fs::write(&apart, bytes).and_then(|()| fs::rename(&apart, path));
+    if placed.is_err() {
+        let _ = fs::remove_file(&apart);
+    }
+    placed.map_err(|error| unwritable(path, &error))
 }
 
 /// What went wrong with a file, and what to do.

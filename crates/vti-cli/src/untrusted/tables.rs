@@ -1,5 +1,7 @@
 //! Tables: text, Parquet, packed; and graphs as lists of edges.
 
+use std::collections::BTreeMap;
+
 use vti::problem::dag::Scaling;
 use vti::problem::selection::SelectionSettings;
 
@@ -34,6 +36,7 @@ fn table(source: &Source) -> bool {
             Err(error) => drop(error.to_string()),
         }
     }
+    let targets = BTreeMap::new();
     let choice = NodeChoice {
         include: &[],
         exclude: &[],
@@ -41,6 +44,8 @@ fn table(source: &Source) -> bool {
         scale: Scaling::Columns,
         missing: Missing::Drop,
         missing_values: &[],
+        interventions: None,
+        targets: &targets,
     };
     match Nodes::load_from(source, &choice) {
         Ok(nodes) => is_read |= nodes.rows() > 0,

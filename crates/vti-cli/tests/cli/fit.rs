@@ -24,7 +24,7 @@ fn nodes_of_skewed_data_do_not_fit_linear_equations() {
     let line = outcome.data.lines().find(|line| line.starts_with("fit: ")).unwrap();
     assert!(line.contains("does not fit 4 of 4 nodes: "), "{line}");
     assert!(["praf", "pmek", "plcg", "PIP2"].iter().all(|name| line.contains(name)), "{line}");
-    assert!(outcome.data.contains("hint: --log, if"), "{}", outcome.data);
+    assert!(outcome.data.contains("hint: the setting log takes"), "{}", outcome.data);
     let page = scratch.read("run/report.html");
     assert!(page.contains("The model does not fit the data") && page.contains("<section id=\"fit\">"));
     // What is written stays when the page is made anew, and comes again when the run is checked.
@@ -52,6 +52,7 @@ fn every_likelihood_is_looked_at() {
         ("y", "robust", "scale"),
         ("y", "student-t:4", "residuals"),
         ("count", "poisson", "dispersion"),
+        ("count", "negative-binomial", "dispersion"),
         ("yes", "logistic", "calibration"),
     ] {
         let columns = ["select", "t.csv", "--response", response, "--include", "x,z", "--likelihood", likelihood];

@@ -377,6 +377,8 @@ fn every_likelihood_runs_from_table_to_prediction() {
         ("student-t:4", "real"),
         ("logistic", "binary"),
         ("poisson", "count"),
+        ("negative-binomial", "count"),
+        ("negative-binomial:3", "count"),
     ] {
         for prior in ["g", "normal:2"] {
             let more = [

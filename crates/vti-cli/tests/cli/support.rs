@@ -131,6 +131,11 @@ pub(crate) fn steady(mut summary: serde_json::Value) -> serde_json::Value {
     summary
 }
 
+/// A number that looks uniform between 0 and 1.
+pub(crate) fn noise(row: u32, by: u32) -> f64 {
+    f64::from((row * 7919 + row * row * by) % 1009) / 1009.0
+}
+
 pub(crate) fn number(value: &serde_json::Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }

@@ -24,7 +24,8 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     // Slopes first: the intercept and the scale of the errors are there in every model.
     let mut parameters: Vec<usize> =
         (0..samples.names.len()).filter(|&place| active.get(place) == Some(&true)).collect();
-    let comes_last = |name: &str| name == "intercept" || name == "sigma" || name.starts_with("sigma.");
+    let comes_last =
+        |name: &str| name == "intercept" || name == "sigma" || name == "size" || name.starts_with("sigma.");
     parameters.sort_by_key(|&parameter| comes_last(&samples.names[parameter]));
     parameters.truncate(MAX_PAIRED_PARAMETERS);
     let rows: Vec<usize> = (0..samples.len()).filter(|&row| samples.model[row] == model).collect();

@@ -117,6 +117,7 @@ pub fn page(answer: &Answer, samples: Option<&Samples>, beside: &Beside<'_>) -> 
         ("truth", "Truth", about_graph(graph::truth)),
         ("inclusion", "Inclusion", inclusion::section(&content)),
         ("models", "Models", models::section(&content)),
+        ("classes", "Classes", about_graph(graph::classes)),
         ("order", "Order", about_graph(graph::order)),
         ("coefficients", "Coefficients", coefficients::section(&content)),
         ("pairs", "Leading model", joint::section(&content)),

@@ -33,7 +33,10 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
             &columns(answer, models, versions),
             rows,
             UNFOLDED_MODELS,
-            &format!("The next {} models", models.len().saturating_sub(UNFOLDED_MODELS))
+            &match models.len().saturating_sub(UNFOLDED_MODELS) {
+                1 => "The next model".to_owned(),
+                more => format!("The next {more} models"),
+            }
         )
     );
     if models.len() >= MIN_SCATTER_MODELS && versions.learned {

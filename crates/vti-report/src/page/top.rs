@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use vti::answer::{Answer, Found, LeftOut, LogEvidence, MAX_MODELS, Method, SearchFacts};
+use vti::answer::{Answer, Distances, Found, LeftOut, LogEvidence, MAX_MODELS, Method, SearchFacts};
 use vti::check::VerdictKind;
 
 use super::fit;
+use super::graph::HIDDEN_CAUSES;
 use crate::markup::escape;
-use crate::number::MISSING;
+use crate::number::{self, MISSING};
 
 /// What was asked.
 pub(super) fn title(answer: &Answer) -> String {
@@ -53,6 +54,14 @@ pub(super) fn header(answer: &Answer, title: &str) -> String {
     let mut heading = format!("<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n", escape(title), escape(&subtitle(answer)));
     if let Some(prior) = &answer.data.prior {
         let _ = writeln!(heading, "<p class=\"subtitle\">Prior: {}.</p>", escape(prior));
+    }
+    if let Some(set) = &answer.data.interventions {
+        let set = set.0.iter().filter(|(_, rows)| *rows > 0).map(|(name, rows)| format!("{name} in {rows}"));
+        let set = escape(&set.collect::<Vec<String>>().join(", "));
+        let _ = writeln!(heading, "<p class=\"subtitle\">Nodes were set from outside in some rows: {set}.</p>");
+    }
+    if answer.found.graphs().is_some() {
+        let _ = writeln!(heading, "<p class=\"subtitle\">{HIDDEN_CAUSES}</p>");
     }
     heading += &left_out(&answer.data.left_out);
     let fit = answer.fit.as_ref().map_or_else(String::new, fit::banner);
@@ -110,6 +119,7 @@ fn facts(answer: &Answer) -> String {
     let with_error = |value: f64, se: f64| format!("{} ±\u{a0}{}", fixed(value, 3), fixed(se, 3));
     let models = if let Found::Dag(_) = answer.found { "graphs met" } else { "models met" };
     let khat = match answer.correction {
+        _ if evidence.khat.is_none() => "no number: weights are all equal, or too few to have a tail",
         Method::Annealed => "of q's parameters; edges and graphs are corrected without weights",
         Method::Particles => "of q's draws; the correction is made without them",
         Method::Weights | Method::Blocks | Method::Chains | Method::Exact | Method::Search => {
@@ -134,7 +144,7 @@ fn facts(answer: &Answer) -> String {
     .concat();
     if let Some(distances) = answer.exact.and_then(|exact| exact.total_variation) {
         let value = format!("{} → {}", fixed(distances.q, 4), fixed(distances.corrected, 4));
-        html += &fact("distance to exact", &value, "total variation, learned → corrected");
+        html += &fact("distance to exact", &value, &distance_note(distances));
     }
     match answer.correction {
         Method::Weights | Method::Blocks | Method::Exact | Method::Search => {}
@@ -144,6 +154,20 @@ fn facts(answer: &Answer) -> String {
     }
     format!("<div class=\"facts\">{html}</div>\n")
 }
+
+/// What the distance to the exact answer means, and what it means that there is none.
+fn distance_note(Distances { q, corrected, met }: Distances) -> String {
+    if !q.is_finite() || !corrected.is_finite() {
+        return "no number: some probabilities are not known".into();
+    }
+    let among = met.filter(|met| *met < WHOLE).map_or_else(String::new, |met| {
+        format!(" (among models met, which hold {} of the exact probability)", number::probability(met))
+    });
+    format!("total variation, learned → corrected{among}")
+}
+
+/// Models that hold so much are as good as all.
+const WHOLE: f64 = 0.9995;
 
 /// Key figures where nothing was learned.
 fn exact_facts(answer: &Answer) -> String {
@@ -198,4 +222,21 @@ fn warnings(warnings: &[String]) -> String {
     let items: String = warnings.iter().map(|warning| format!("<li>{}</li>", escape(warning))).collect();
     let title = if warnings.len() == 1 { "One warning" } else { "Warnings" };
     format!("<div class=\"warnings\"><strong>⚠ {title}</strong><ul>{items}</ul></div>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_say_what_they_are_of() {
+        let note = |q: f64, met: f64| distance_note(Distances { q, corrected: 0.1, met: Some(met) });
+        assert!(note(f64::NAN, 1.0).starts_with("no number"));
+        assert_eq!(note(0.2, 0.9999), "total variation, learned → corrected");
+        assert!(
+            note(0.2, 0.9).ends_with("(among models met, which hold 0.900 of the exact probability)"),
+            "{}",
+            note(0.2, 0.9)
+        );
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node};
 use vti::answer::{
-    Answer, Bound, Class, Distances, Edges, ExactComparison, Found, GraphStatistics, Graphs, Metric, ModelAnswer,
-    NamedEdge, Ordered, Quantity, SampledModel, Samples, Trivial, Truth,
+    Answer, Bound, Class, Classes, Distances, Edges, ExactComparison, Found, GraphStatistics, Graphs, Metric,
+    ModelAnswer, NamedEdge, Ordered, ProbableClass, Quantity, SampledModel, Samples, Trivial, Truth,
 };
 use vti::graph::metrics::Better;
 
@@ -48,6 +48,21 @@ fn five() -> Graphs {
     five_of(&names())
 }
 
+fn classes(names: &[String]) -> Classes {
+    let class = Class { directed: named(names, &[(1, 2)]), undirected: named(names, &[(0, 1), (2, 3)]) };
+    let half = |yes: bool| if yes { 0.5 } else { 0.0 };
+    let matrix = |has: fn(usize, usize) -> bool| -> Vec<Vec<f64>> {
+        (0..5).map(|a| (0..5).map(|b| half(has(a, b))).collect()).collect()
+    };
+    Classes {
+        is_exact: false,
+        met: 2,
+        leading: vec![ProbableClass { class, probability: 0.625, graphs: 3 }],
+        joined: matrix(|a, b| a.abs_diff(b) == 1),
+        compelled: matrix(|a, b| (a, b) == (1, 2)),
+    }
+}
+
 fn five_of(names: &[String]) -> Graphs {
     let probabilities =
         matrix(5, &[(0, 1, 0.97), (1, 2, 0.7), (0, 3, 0.3), (2, 3, 0.48), (3, 2, 0.44), (4, 2, 0.05), (1, 3, 0.06)]);
@@ -61,6 +76,7 @@ fn five_of(names: &[String]) -> Graphs {
             ancestor: (0..5).map(|i| (0..5).map(|j| if i < j { 0.5 } else { 0.0 }).collect()).collect(),
             edge_counts: vec![(2, 0.3), (3, 0.6), (4, 0.1)],
             expected_edges: 3.0,
+            classes: classes(names),
         },
         truth: Some(Truth {
             path: "somewhere/truth.csv".into(),
@@ -214,12 +230,19 @@ fn sections_about_graphs_come_with_their_data() {
         check_page(&shown);
         sections(&shown)
     };
-    assert_eq!(sections(&shown(five())), ["graph", "edges", "truth", "models", "order"]);
+    assert_eq!(sections(&shown(five())), ["graph", "edges", "truth", "models", "classes", "order"]);
+    let page = shown(five()).page();
+    for said in
+        ["hidden common cause", "Probabilities are from graphs that were drawn; 2 classes were met", "compelled →"]
+    {
+        assert!(page.contains(said), "{said}");
+    }
     assert!(only(Graphs::default()).is_empty());
     let nodes = || Edges { nodes: names(), probabilities: Vec::new() };
     assert_eq!(only(Graphs { edges: nodes(), ..Graphs::default() }), ["graph"]);
     assert_eq!(only(Graphs { edges: five().edges, ..Graphs::default() }), ["graph", "edges"]);
-    let order = GraphStatistics { most_probable: Vec::new(), cpdag: Class::default(), ..five().graph };
+    let none = (Class::default(), Classes::default());
+    let order = GraphStatistics { most_probable: Vec::new(), cpdag: none.0, classes: none.1, ..five().graph };
     assert_eq!(only(Graphs { edges: nodes(), graph: order, ..Graphs::default() }), ["graph", "order"]);
     // Pages about other things do not carry what graphs need.
     assert!(!Shown::default().page().contains("graph-box"));

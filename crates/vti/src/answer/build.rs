@@ -452,22 +452,21 @@ impl<'a> Building<'a> {
     }
 
     fn compare(&self, exact: &Exact) -> ExactComparison {
+        let truth = |model: &ModelCorrection| exact.probability(&model.model).unwrap_or(f64::NAN);
+        let sum =
+            |probability: &dyn Fn(&ModelCorrection) -> f64| self.corrections().iter().map(probability).sum::<f64>();
+        let met = sum(&truth);
+        // Among models that were met: of the others nothing is known but that.
         let distance = |probability: &dyn Fn(&ModelCorrection) -> f64| {
-            let (mut off, mut own, mut known) = (0.0, 0.0, 0.0);
-            for model in self.corrections() {
-                let (found, truth) = (probability(model), exact.probability(&model.model).unwrap_or(f64::NAN));
-                off += (found - truth).abs();
-                own += found;
-                known += truth;
-            }
-            // As if no model that was not met were probable on both sides: the most it can be.
-            0.5 * (off + (1.0 - own).max(0.0) + (1.0 - known).max(0.0))
+            let own = sum(probability);
+            0.5 * sum(&|model| (probability(model) / own - truth(model) / met).abs())
         };
         ExactComparison {
             log_evidence: exact.log_evidence,
             total_variation: Some(Distances {
                 q: self.q_distance.unwrap_or_else(|| distance(&|model| model.q)),
                 corrected: distance(&|model| model.corrected.value),
+                met: Some(met.min(1.0)).filter(|met| met.is_finite()),
             }),
         }
     }

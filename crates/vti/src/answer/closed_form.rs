@@ -23,6 +23,11 @@ const MAX_NUMBERS: usize = 1 << 24;
 /// Draws that are made in any case, if so many are wanted.
 const MIN_DRAWS: usize = 2000;
 
+/// How many of so many draws are made of models in closed form with so many parameters.
+pub fn affordable_draws(draws: usize, parameters: usize) -> usize {
+    draws.min((MAX_NUMBERS / parameters.max(1)).max(MIN_DRAWS))
+}
+
 impl Findings {
     /// What follows from the exact posterior of a selection: probabilities and means by sums over all models, and `draws`
     /// draws of models and parameters for intervals, predictions and plots. Numbers under q are not numbers: nothing was
@@ -35,9 +40,10 @@ impl Findings {
         run: Run,
     ) -> Result<Self, AnswerError> {
         let enumeration = posterior.enumeration().ok_or(AnswerError::NotEnumerated)?;
+        let (count, terms) = (enumeration.count(), enumeration.terms);
+        let all = if count >> terms == 1 { format!("2^{terms}") } else { count.to_string() };
         let text = format!(
-            "trust: exact, all 2^{} models were summed in closed form, and draws are independent ones from the posterior",
-            enumeration.terms
+            "trust: exact, all {all} models were summed in closed form, and draws are independent ones from the posterior"
         );
         let ranking = enumeration.ranking().into_iter().take(MAX_LISTED);
         let known = Known {
@@ -142,8 +148,8 @@ impl KnownTerms<'_> {
         if found != expected {
             return Err(AnswerError::OtherProblem { found, expected });
         }
-        let affordable = (MAX_NUMBERS / expected.max(1)).max(MIN_DRAWS);
-        let samples = Samples::draw_conjugate(posterior, subject.units(), draws.min(affordable), 0, workers)?;
+        let draws = affordable_draws(draws, expected);
+        let samples = Samples::draw_conjugate(posterior, subject.units(), draws, 0, workers)?;
         let Self { parts, mean, known } = self;
         let highest = known.models.first().map_or_else(String::new, |model| model.label.clone());
         let parameters = coefficients(&posterior.averages(workers)?, mean, &samples, workers);
@@ -236,7 +242,7 @@ fn verdict(found: &Searched, settings: &SearchSettings) -> Verdict {
     let longer = match found.ended {
         Ended::Iterations => "raise search.iterations",
         Ended::Models => "raise search.max_models",
-        Ended::Stopped | Ended::Converged => "give it a longer --time-limit, or none",
+        Ended::Stopped | Ended::Converged => "give it a longer time limit, or none",
     };
     let text = format!(
         "do not trust: {chains} chains over models with exact evidences do not agree yet: {shown}. R̂ of {MAX_RHAT} and a size of \

@@ -7,6 +7,7 @@ use super::graph::Weighted;
 use super::subject::Asked;
 use super::{AnswerError, Edges, Findings, Found, Graphs, ModelAnswer, Quantity, Run, Samples, Subject};
 use crate::check::{Verdict, VerdictKind};
+use crate::graph::{Graph, all_dags};
 use crate::posterior::{Draws, GraphPosterior};
 use crate::problem::Problem;
 use crate::problem::selection::Average;
@@ -38,7 +39,7 @@ impl Findings {
         let edges = Edges::new(dag.space().names(), &probabilities);
         let words = shares(&drawn);
         let models = models(posterior, &words);
-        let graphs = Weighted::new(dag, &words);
+        let graphs = all_graphs(posterior).unwrap_or_else(|| Weighted::new(dag, &words));
         let best = models.first().and_then(|model| dag.graph(&model.0));
         let truth = truth.as_ref().map(|(path, truth)| graphs.distance(path, truth, None, &edges)).transpose()?;
         let graph = graphs.statistics(best.as_ref(), &words, &edges);
@@ -59,6 +60,17 @@ impl Findings {
         };
         Ok(known.findings(subject, found, samples, posterior.seed(), run))
     }
+}
+
+/// All graphs with their exact probabilities, where they are few enough to list, but for those that change no digit.
+fn all_graphs<'a>(posterior: &GraphPosterior<'a>) -> Option<Weighted<'a>> {
+    const NEGLIGIBLE: f64 = 1e-12;
+    let dag = posterior.dag();
+    let graphs = all_dags(dag.space().nodes()).ok()?;
+    let probability = |graph: Graph| Some((posterior.graph(&dag.word(&graph)?).0, graph));
+    let known = graphs.into_iter().filter(|graph| dag.prior().rules().allow(graph)).filter_map(probability);
+    let known = known.filter(|(probability, _)| *probability > NEGLIGIBLE);
+    Some(Weighted::exactly(dag, known.map(|(probability, graph)| (graph, probability)).collect()))
 }
 
 /// Words that were drawn, with their shares of the draws.

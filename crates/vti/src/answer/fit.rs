@@ -72,9 +72,11 @@ impl Predict for Regression<'_> {
     }
 
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
-        to.fill(0.0);
+        let design = self.selection.design();
+        let known = |&row: &usize| design.offset().get(row).copied().unwrap_or(0.0);
+        to.iter_mut().zip(rows).for_each(|(to, row)| *to = known(row));
         for &(column, b) in &self.draws[draw].terms {
-            let column = self.selection.design().column(column);
+            let column = design.column(column);
             to.iter_mut().zip(rows).for_each(|(to, &row)| *to += b * column[row]);
         }
     }
@@ -88,7 +90,7 @@ fn selection_fit(
     workers: &Workers,
 ) -> Option<ModelFit> {
     let likelihood = selection.settings().likelihood;
-    let before = usize::from(likelihood.has_scale());
+    let before = likelihood.own_parameters();
     let mut stream = Stream::new(settings.seed, Purpose::Fit, u64::MAX, 1);
     let draw = |draw: usize| {
         let theta = learned(samples, subject, draw);
@@ -102,8 +104,11 @@ fn selection_fit(
         name: design.response_name().into(),
         observed: design.response(),
         likelihood,
+        offset: design.offset(),
+        weights: design.weights(),
         predict: Box::new(Regression { selection, draws }),
         null: Null::Intercept,
+        rows: None,
     };
     (outcome.predict.draws() > 0).then(|| {
         let fit = look(&[outcome], settings, workers);
@@ -127,27 +132,36 @@ fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
     };
     match likelihood {
         Likelihood::Gaussian { .. } => {
-            add(&[Tails, Outliers], "--likelihood student-t:4, or robust, lets outliers count for less");
+            add(&[Tails, Outliers], "the likelihood student-t:4, or robust, lets outliers count for less");
             add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
-            add(&[Scale], "--likelihood gaussian, without a number, learns the scale of the errors");
+            add(&[Scale], "the likelihood gaussian, without a number, learns the scale of the errors");
         }
         Likelihood::Robust { .. } => {
             add(
                 &[Scale, Tails, Outliers, Distribution],
-                "--likelihood robust:ALPHA,S1,S2 with other scales, or student-t:4, which learns its scale",
+                "the likelihood robust:ALPHA,S1,S2 with other scales, or student-t:4, which learns its scale",
             );
             add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
         }
         Likelihood::StudentT { .. } => {
-            add(&[Tails, Outliers], "--likelihood student-t:DF with other degrees of freedom");
+            add(&[Tails, Outliers], "the likelihood student-t:DF with other degrees of freedom");
             add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
         }
         Likelihood::Logistic {} => {}
         Likelihood::Poisson {} => add(
             &[Dispersion, Distribution, Outliers, Tails, Skewness],
             "counts that vary more or less than a Poisson distribution make this answer too sure of itself, or not sure enough: \
-             further covariates, or --likelihood gaussian with logarithms of the counts",
+             further covariates may explain it",
         ),
+        Likelihood::NegativeBinomial { .. } => add(
+            &[Dispersion, Distribution, Outliers, Tails, Skewness],
+            "counts do not vary as negative binomial ones do: further covariates, or the likelihood gaussian with logarithms \
+             of the counts",
+        ),
+    }
+    let more = |outcome: &OutcomeFit| outcome.dispersion.is_some_and(|dispersion| dispersion.ratio > 1.0);
+    if likelihood == (Likelihood::Poisson {}) && fit.outcomes.iter().any(more) {
+        add(&[Dispersion], "counts are overdispersed: the likelihood negative-binomial allows for it");
     }
     add(&[Bend, Calibration], "columns of squares, logarithms or products of covariates can follow what is not linear");
     advice
@@ -156,6 +170,7 @@ fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
 /// Draws of a node that all have the same parents.
 struct Node<'a> {
     dag: &'a Dag,
+    node: usize,
     parents: Vec<usize>,
     draws: Vec<Vec<f64>>,
 }
@@ -170,7 +185,7 @@ impl Predict for Node<'_> {
     }
 
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
-        self.dag.node_means(&self.parents, &self.draws[draw], rows, to);
+        self.dag.node_means(self.node, &self.parents, &self.draws[draw], rows, to);
     }
 }
 
@@ -184,7 +199,8 @@ fn dag_fit(
     settings: &LookSettings,
     workers: &Workers,
 ) -> Option<ModelFit> {
-    let nodes = dag.space().nodes();
+    let (nodes, rows) = (dag.space().nodes(), dag.table().rows());
+    let set = dag.interventions().counts(nodes);
     let likelihood = match dag.settings().noise {
         Noise::Known { sigma } => Likelihood::Gaussian { sigma: Some(sigma) },
         Noise::Unknown {} => Likelihood::Gaussian { sigma: None },
@@ -201,8 +217,11 @@ fn dag_fit(
             name: dag.table().names[node].clone(),
             observed: &dag.table().columns[node],
             likelihood,
-            predict: Box::new(Node { dag, parents, draws }),
+            offset: &[],
+            weights: &[],
+            predict: Box::new(Node { dag, node, parents, draws }),
             null: Null::Zero,
+            rows: (set[node] > 0).then(|| dag.interventions().rows_without(node, rows)),
         }
     };
     // Hidden units cost as much as so many rows.
@@ -211,10 +230,12 @@ fn dag_fit(
         Sem::Mlp { hidden, .. } => hidden,
     };
     let settings = LookSettings { pairs: settings.pairs / (1 + units / 8), ..*settings };
-    let outcomes: Vec<Outcome<'_>> = (0..nodes).map(outcome).collect();
+    // Where a node was set, its equation says nothing.
+    let speaks = |node: &usize| set[*node] < rows;
+    let outcomes: Vec<Outcome<'_>> = (0..nodes).filter(speaks).map(outcome).collect();
     outcomes.iter().all(|outcome| outcome.predict.draws() > 0).then(|| {
         let fit = look(&outcomes, &settings, workers);
-        ModelFit { advice: dag_advice(&fit, dag), ..fit }
+        ModelFit { advice: dag_advice(&fit, dag, settings.is_logged), ..fit }
     })
 }
 
@@ -260,7 +281,7 @@ fn choose(
 }
 
 /// What can be done about graphs that do not fit.
-fn dag_advice(fit: &ModelFit, dag: &Dag) -> Vec<String> {
+fn dag_advice(fit: &ModelFit, dag: &Dag, is_logged: bool) -> Vec<String> {
     use MisfitKind::{Bend, Outliers, Scale, Skewness, Spread, Tails};
     if fit.kind != FitKind::DoesNotFit {
         return Vec::new();
@@ -272,11 +293,11 @@ fn dag_advice(fit: &ModelFit, dag: &Dag) -> Vec<String> {
     let mut add = |applies: bool, text: &str| advice.extend(applies.then(|| text.to_string()));
     let linear = dag.settings().sem == Sem::Linear {};
     add(
-        found(fit, &[Skewness, Spread, Tails, Outliers]),
-        "--log, if it is not there yet, takes logarithms of positive columns, or of those it names",
+        !is_logged && found(fit, &[Skewness, Spread, Tails, Outliers]),
+        "the setting log takes logarithms of positive columns, or of those it names",
     );
-    add(linear && found(fit, &[Bend, Spread]), "without --sem linear equations need not be linear");
-    add(!linear && found(fit, &[Bend]), "--hidden with more units, or --bias, lets equations bend more");
-    add(found(fit, &[Scale]), "--noise unknown learns the noise of each node");
+    add(linear && found(fit, &[Bend, Spread]), "the setting sem, if it is mlp, lets equations be other than linear");
+    add(!linear && found(fit, &[Bend]), "the settings hidden, with more units, or bias let equations bend more");
+    add(found(fit, &[Scale]), "the setting noise, if it is unknown, learns the noise of each node");
     advice
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Coefficient, Ordered, Quantity};
+use super::{Classes, Coefficient, Ordered, Quantity};
 use crate::graph::metrics::{Better, Convention, Scores, conventions, trivial_answers};
 use crate::graph::{Cpdag, Graph, GraphError, ordered_pairs};
 use crate::problem::dag::Dag;
@@ -157,7 +157,7 @@ pub type NamedEdge = [String; 2];
 pub struct GraphStatistics {
     /// Edges of the most probable graph.
     pub most_probable: Vec<NamedEdge>,
-    /// The Markov equivalence class of the most probable graph.
+    /// The Markov equivalence class of the most probable graph, as far as interventions leave it.
     pub cpdag: Class,
     /// Expected number of edges.
     pub expected_edges: f64,
@@ -169,6 +169,9 @@ pub struct GraphStatistics {
     pub mean_position: Ordered<f64>,
     /// Probability that a directed path leads from one node to the other.
     pub ancestor: Vec<Vec<f64>>,
+    /// Averages over Markov equivalence classes.
+    #[serde(default)]
+    pub classes: Classes,
 }
 
 /// A Markov equivalence class.
@@ -225,13 +228,20 @@ pub struct Metric {
 pub(super) struct Weighted<'a> {
     dag: &'a Dag,
     all: Vec<(Graph, f64)>,
+    /// Whether these are all there are, with exact probabilities.
+    is_all: bool,
 }
 
 impl<'a> Weighted<'a> {
     /// From words with their probabilities; several words may mean one graph.
     pub(super) fn new(dag: &'a Dag, words: &[(Model, f64)]) -> Self {
         let all = dag.graphs(words.iter().map(|(word, weight)| (&word[..], *weight)));
-        Self { dag, all }
+        Self { dag, all, is_all: false }
+    }
+
+    /// All graphs, with exact probabilities.
+    pub(super) fn exactly(dag: &'a Dag, all: Vec<(Graph, f64)>) -> Self {
+        Self { dag, all, is_all: true }
     }
 
     fn names(&self) -> &'a [String] {
@@ -248,16 +258,21 @@ impl<'a> Weighted<'a> {
         }
         let mut counts: BTreeMap<usize, f64> = BTreeMap::new();
         self.all.iter().for_each(|(graph, weight)| *counts.entry(graph.edge_count()).or_insert(0.0) += weight);
+        let targets = self.dag.interventions().targets();
         let parents = |node: usize| edges.probabilities.iter().map(|row| row[node].corrected).sum();
         let by_node = |of: &dyn Fn(usize) -> f64| self.names().iter().cloned().zip((0..nodes).map(of)).collect();
         GraphStatistics {
             most_probable: best.map_or_else(Vec::new, |best| self.named(best)),
-            cpdag: best.and_then(|best| Cpdag::of(best).ok()).map(|class| self.class(&class)).unwrap_or_default(),
+            cpdag: best
+                .and_then(|best| Cpdag::under(best, &targets).ok())
+                .map(|class| Class::new(self.names(), &class))
+                .unwrap_or_default(),
             expected_edges: edges.flat(|edge| edge.corrected).iter().sum(),
             edge_counts: counts.into_iter().collect(),
             parents: by_node(&parents),
             mean_position: by_node(&|node| positions[node]),
             ancestor: self.ancestors(),
+            classes: Classes::new(self.dag, &self.all, edges, self.is_all),
         }
     }
 
@@ -267,14 +282,6 @@ impl<'a> Weighted<'a> {
 
     fn name(&self, (from, to): (usize, usize)) -> NamedEdge {
         [self.names()[from].clone(), self.names()[to].clone()]
-    }
-
-    fn class(&self, class: &Cpdag) -> Class {
-        let all = || ordered_pairs(self.names().len());
-        Class {
-            directed: all().filter(|&(from, to)| class.directed(from, to)).map(|edge| self.name(edge)).collect(),
-            undirected: all().filter(|&(a, b)| a < b && class.undirected(a, b)).map(|edge| self.name(edge)).collect(),
-        }
     }
 
     /// The probability that a directed path leads from one node to another, for all of them.

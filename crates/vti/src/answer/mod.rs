@@ -40,6 +40,7 @@
 //! ```
 
 mod build;
+mod classes;
 mod closed_form;
 mod error;
 mod exact;
@@ -57,6 +58,8 @@ mod units;
 use serde::{Deserialize, Serialize};
 
 pub use build::{Findings, MAX_MODELS, Sources};
+pub use classes::{Classes, ProbableClass};
+pub use closed_form::affordable_draws;
 pub use error::AnswerError;
 pub use exact::Exact;
 pub use graph::{Class, Edge, Edges, GraphStatistics, Graphs, Metric, NamedEdge, Trivial, Truth};
@@ -162,7 +165,7 @@ pub struct DataFacts {
     /// Optional terms, of a selection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terms: Option<usize>,
-    /// Priors of slopes, intercept and scale in words, of a selection.
+    /// Priors of slopes, intercept and scale in words, of a selection; of weights and noise, of causal graphs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior: Option<String>,
     /// Nodes, of causal graphs.
@@ -171,6 +174,9 @@ pub struct DataFacts {
     /// How columns were scaled, of causal graphs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<String>,
+    /// In how many rows nodes were set from outside, of causal graphs with interventions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interventions: Option<Ordered<usize>>,
     /// Columns that did not take part, though nobody asked for that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
@@ -323,9 +329,12 @@ pub struct Distances {
     /// Of q.
     #[serde(deserialize_with = "quantity::or_nan")]
     pub q: f64,
-    /// Of its correction.
+    /// Of its correction, among the models that were met: what is known of the others is only that they were not.
     #[serde(deserialize_with = "quantity::or_nan")]
     pub corrected: f64,
+    /// The exact probability of the models that were met, together.
+    #[serde(default)]
+    pub met: Option<f64>,
 }
 
 /// How chains went.

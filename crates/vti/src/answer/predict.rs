@@ -29,7 +29,7 @@ pub struct Prediction {
 ///     log_weight: vec![0.0],
 ///     ..Samples::default()
 /// };
-/// let x = Term { name: "x".into(), columns: vec!["x".into()], values: vec![3.0], always: false };
+/// let x = Term { name: "x".into(), columns: vec!["x".into()], values: vec![3.0], always: false, parents: Vec::new() };
 /// let predictor = Predictor::new(&samples, Likelihood::Gaussian { sigma: Some(0.1) }, std::slice::from_ref(&x), 1);
 /// assert_eq!(predictor.row(0, 0.9).mean, 7.0);
 /// ```
@@ -41,6 +41,8 @@ pub struct Predictor<'a> {
     /// Numbers of a column for each parameter; none for the scale of the errors and the intercept.
     columns: Vec<Option<&'a [f64]>>,
     intercept: usize,
+    /// Empty if there is none.
+    offset: &'a [f64],
     seed: u64,
 }
 
@@ -62,9 +64,15 @@ impl<'a> Predictor<'a> {
             weights: samples.weights(),
             likelihood,
             columns: samples.names.iter().map(column).collect(),
-            intercept: usize::from(likelihood.has_scale()),
+            intercept: likelihood.own_parameters(),
+            offset: &[],
             seed,
         }
+    }
+
+    /// What is added to the predictor of each new row.
+    pub fn with_offset(self, offset: &'a [f64]) -> Self {
+        Self { offset, ..self }
     }
 
     /// What is to be expected of a row, with central intervals of this probability.
@@ -81,7 +89,7 @@ impl<'a> Predictor<'a> {
         let tail = 0.5 * (1.0 - probability);
         let levels = [tail, 1.0 - tail];
         let (mean_interval, [low, high]) = (quantiles(&mut means, levels), quantiles(&mut new, levels));
-        let whole = matches!(self.likelihood, Likelihood::Logistic {} | Likelihood::Poisson {});
+        let whole = self.likelihood == (Likelihood::Logistic {}) || self.likelihood.has_counts();
         // Between two counts there is none.
         let new_interval = if whole { [low.floor(), high.ceil()] } else { [low, high] };
         Prediction { mean: average, mean_interval, new_interval }
@@ -93,10 +101,11 @@ impl<'a> Predictor<'a> {
         let at = |column: &[f64]| column.get(row).copied().unwrap_or(f64::NAN);
         let columns = self.columns.iter().enumerate();
         let slopes = columns.filter_map(|(parameter, column)| column.map(|column| value(parameter) * at(column)));
-        let predictor = value(self.intercept) + slopes.sum::<f64>();
+        let offset = if self.offset.is_empty() { 0.0 } else { at(self.offset) };
+        let predictor = value(self.intercept) + slopes.sum::<f64>() + offset;
         match self.likelihood {
             Likelihood::Logistic {} => 1.0 / (1.0 + (-predictor).exp()),
-            Likelihood::Poisson {} => predictor.exp(),
+            Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => predictor.exp(),
             Likelihood::Gaussian { .. } | Likelihood::Robust { .. } | Likelihood::StudentT { .. } => predictor,
         }
     }
@@ -113,6 +122,7 @@ impl<'a> Predictor<'a> {
             Likelihood::StudentT { df } => mean + scale() * stream.student_t(df),
             Likelihood::Logistic {} => f64::from(u8::from(stream.uniform() < mean)),
             Likelihood::Poisson {} => stream.poisson(mean),
+            Likelihood::NegativeBinomial { size } => stream.negative_binomial(mean, size.unwrap_or_else(scale)),
         }
     }
 }

@@ -60,8 +60,15 @@ impl<'a> Subject<'a> {
 
     /// What causes what, where columns were divided by `scales`, one for each node.
     pub fn of_dag(dag: &'a Dag, scales: &[f64]) -> Self {
-        let data =
-            DataFacts { rows: Some(dag.table().rows()), nodes: Some(dag.space().nodes()), ..DataFacts::default() };
+        let (names, nodes) = (dag.table().names.iter().cloned(), dag.space().nodes());
+        let interventions = dag.interventions();
+        let data = DataFacts {
+            rows: Some(dag.table().rows()),
+            nodes: Some(nodes),
+            prior: Some(dag.prior_in_words()),
+            interventions: (!interventions.is_empty()).then(|| names.zip(interventions.counts(nodes)).collect()),
+            ..DataFacts::default()
+        };
         Self { asked: Asked::Dag(dag, None), title: None, data, units: Units::of_dag(dag, scales) }
     }
 

@@ -46,8 +46,8 @@ impl Units {
 
     /// Of a selection: its design knows how columns were centred and scaled.
     pub fn of_selection(selection: &Selection) -> Self {
-        // The scale of the errors stands before the intercept, where there is one.
-        let before = usize::from(selection.settings().likelihood.has_scale());
+        // The scale of the errors, or the size of counts, stands before the intercept, where there is one.
+        let before = selection.settings().likelihood.own_parameters();
         let scaling = selection.design().scaling();
         let fixed = before + 1;
         Self {

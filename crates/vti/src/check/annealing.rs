@@ -39,6 +39,23 @@ impl<'a> Annealing<'a> {
         Self { blocks, seed, settings, watch, runs, is_ended: false }
     }
 
+    /// How many of these keys, from the first on, may have so many more runs each, given what densities may take. Nothing is known of
+    /// their calls before the first runs, and these are not counted.
+    pub(super) fn affordable(&self, wanted: &[BlockKey], more: usize) -> usize {
+        let work = |&(block, key): &BlockKey| self.blocks.work(block, key);
+        let (mut calls, mut count, mut spent) = (0, 0, 0.0);
+        for (key, runs) in &self.runs {
+            let of_key: usize = runs.iter().map(|run| run.calls).sum();
+            (calls, count, spent) = (calls + of_key, count + runs.len(), spent + of_key as f64 * work(key));
+        }
+        let expected = more as f64 * calls as f64 / (count as f64).max(1.0);
+        let fits = |key: &&BlockKey| {
+            spent += expected * work(key);
+            count == 0 || spent <= self.settings.work
+        };
+        wanted.iter().take_while(fits).count()
+    }
+
     /// So many more runs for each of these keys.
     pub(super) fn run(&mut self, workers: &Workers, wanted: &[BlockKey], more: usize) -> Result<(), BatchError> {
         let before = |key: &BlockKey| self.runs.get(key).map_or(0, Vec::len);

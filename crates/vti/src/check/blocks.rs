@@ -40,7 +40,7 @@ const MIN_PROBABILITY: f64 = 0.05;
 pub struct BlockCheck {
     /// Blocks under keys that were drawn often enough or annealed, most probable first.
     pub blocks: Vec<BlockCorrection>,
-    /// How many more of them may matter than [`AnnealSettings::most`](crate::evidence::AnnealSettings::most) allowed to anneal.
+    /// How many more of them may matter than [`AnnealSettings`](crate::evidence::AnnealSettings) allowed to anneal.
     pub left_out: usize,
     /// Probabilities of the space's features under q: of edges, where models are graphs.
     pub features_q: Vec<f64>,

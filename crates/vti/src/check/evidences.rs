@@ -218,7 +218,7 @@ pub(super) fn anneal(
     let mut rounds = 0..MAX_ROUNDS;
     let left_out = loop {
         let most = if rounds.next().is_some() && !annealing.is_ended { settings.most } else { 0 };
-        let room = most.saturating_sub(annealing.runs.len());
+        let room = most.saturating_sub(annealing.runs.len()).min(annealing.affordable(&wanted, settings.runs));
         let left_out = wanted.len().saturating_sub(room);
         wanted.truncate(room);
         if wanted.is_empty() {
@@ -233,7 +233,8 @@ pub(super) fn anneal(
     };
     let Some((mut blocks, mut evidences)) = known else { return Ok(None) };
     for _ in 0..settings.sharpen {
-        let wanted = evidences.contested(&blocks);
+        let mut wanted = evidences.contested(&blocks);
+        wanted.truncate(annealing.affordable(&wanted, MORE_RUNS * settings.runs));
         if wanted.is_empty() || annealing.is_ended {
             break;
         }
@@ -473,6 +474,14 @@ mod tests {
         let annealing = Annealing::new(&dag, 1, &settings, runs, &mut never);
         let again = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         assert_eq!((again.blocks, again.left_out), (blocks, 0));
+
+        // Where densities may take nothing, the first ones are annealed all the same, and none of them again.
+        let first_only = AnnealSettings { work: 0.0, ..settings.clone() };
+        let mut silent = |_, _| true;
+        let annealing = Annealing::new(&dag, 1, &first_only, Runs::new(), &mut silent);
+        let Annealed { blocks, left_out, runs, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
+        assert!(left_out > 0 && runs.values().all(|runs| runs.len() == settings.runs));
+        assert_eq!(blocks.len(), first(&dag, &scores).len());
 
         // With room for the first ones only, the others are counted.
         let few = AnnealSettings { most: 12, ..settings };

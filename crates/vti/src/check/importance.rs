@@ -249,7 +249,7 @@ pub(super) fn check_after<D: Device>(
         effective_draws: stats::effective_draws(&log_weights),
         log_evidence,
         elbo,
-        verdict: verdict.with_impossible(impossible(&draws, &q_weights)),
+        verdict: verdict.with_impossible(impossible(&draws, &q_weights)).unless_undefined(log_evidence, &correction),
         correction,
         blocks,
         opinion,

@@ -3,6 +3,7 @@
 mod coordinates;
 mod error;
 mod pass;
+mod plan;
 mod row_blocks;
 mod settings;
 
@@ -11,10 +12,11 @@ use std::sync::Arc;
 
 pub use error::FamilyError;
 pub(crate) use pass::Pass;
+pub(crate) use plan::Plan;
 pub use settings::{ContextSettings, FamilySettings, FlowKind, PreconditionerSettings, Structure};
 
 use crate::device::{Device, DeviceError};
-use crate::flow::{ContextShape, Flow, FlowShape, Passes};
+use crate::flow::{Flow, Passes};
 use crate::models::{Draw, ModelDistribution, ModelsSettings, Prepared, Preparing, build};
 use crate::problem::{Constraints, Problem};
 use crate::space::{Catalogue, ModelSpace};
@@ -59,24 +61,8 @@ impl<D: Device> Family<D> {
         seed: u64,
     ) -> Result<Self, FamilyError> {
         let space = problem.space();
-        check_problem(&*problem)?;
-        let mut choices = Vec::new();
-        let structure = settings.structure.resolve(problem.blocks().is_some(), &mut choices)?;
-        let (context, contexts, max_dim) = match problem.blocks().filter(|_| structure == Structure::Blocks) {
-            Some(blocks) => (settings.context, Contexts::Features(blocks.feature_count()), blocks.width()),
-            None => {
-                let (context, contexts) = settings.context.resolve(space, &mut choices)?;
-                (context, contexts, space.max_dim())
-            }
-        };
-        let shape = FlowShape {
-            max_dim,
-            context: match &contexts {
-                Contexts::Lookup(catalogue) => ContextShape::Symbols(catalogue.len()),
-                Contexts::Features(count) => ContextShape::Features(*count),
-            },
-        };
-        let flow_kind = settings.flow.resolve(max_dim, structure == Structure::Blocks, &mut choices);
+        let Plan { structure, context, contexts, shape, flow: flow_kind, mut choices } =
+            Plan::new(&*problem, settings)?;
         let flow = Flow::new(&flow_kind.layers(), shape)?;
         let chosen = build(&device, &problem, structure == Structure::Blocks, &settings.models, rows, seed)?;
         choices.extend(chosen.reason.map(|reason| format!("models: {} ({reason})", name(&chosen.settings))));

@@ -183,6 +183,19 @@ fn choose(space: &dyn ModelSpace, modular: bool) -> Result<(ModelsSettings, Stri
     })
 }
 
+/// Makes a choice where there is one to make, and says why.
+pub(crate) fn resolve(
+    problem: &dyn Problem,
+    blockwise: bool,
+    settings: &ModelsSettings,
+) -> Result<(ModelsSettings, Option<String>), ModelsError> {
+    if *settings != (ModelsSettings::Auto {}) {
+        return Ok((settings.clone(), None));
+    }
+    let (chosen, reason) = choose(problem.space(), blockwise && Modular::suits(problem))?;
+    Ok((chosen, Some(reason)))
+}
+
 /// Builds the distribution that `settings` name for a problem's models, for training batches of `rows` rows. `auto` takes the
 /// modular one where sums over models are known and the family is `blockwise`, so that blocks are scored one by one; otherwise a diagonal surrogate
 /// for up to 2¹⁴ models and MADE+ beyond.
@@ -196,14 +209,7 @@ pub fn build<D: Device>(
 ) -> Result<Chosen<D>, ModelsError> {
     let space = problem.space();
     let log_prior = |word: &[u16]| problem.log_prior(word);
-    let (settings, reason) = match settings {
-        ModelsSettings::Auto {} => {
-            let modular = blockwise && Modular::suits(&**problem);
-            let (settings, reason) = choose(space, modular)?;
-            (settings, Some(reason))
-        }
-        _ => (settings.clone(), None),
-    };
+    let (settings, reason) = resolve(&**problem, blockwise, settings)?;
     let models: Box<dyn ModelDistribution<D>> = match &settings {
         ModelsSettings::Auto {} => unreachable!("a choice is written out"),
         ModelsSettings::Categorical(CategoricalSettings { learning }) => {

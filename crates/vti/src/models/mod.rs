@@ -22,6 +22,7 @@ mod words;
 
 pub use autoregressive::Autoregressive;
 pub use categorical::Categorical;
+pub(crate) use choose::resolve;
 pub use choose::{
     AutoregressiveSettings, CategoricalSettings, Chosen, LearningSettings, ModelsError, ModelsSettings, build,
 };

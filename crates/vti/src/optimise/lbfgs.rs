@@ -7,12 +7,12 @@ use super::Mode;
 pub(crate) struct Limits {
     /// The most steps.
     pub steps: usize,
-    /// Enough when [`PATIENCE`] steps rise less than this together.
+    /// Enough when so many steps,
+    pub patience: usize,
+    /// rise less than this together.
     pub flat: f64,
 }
 
-/// Steps between looks at the rise.
-const PATIENCE: usize = 10;
 /// Steps that are remembered.
 const MEMORY: usize = 8;
 /// The share of the promised rise that a step must bring (Armijo).
@@ -64,7 +64,7 @@ pub(crate) fn maximise_with_metric(
         memory.learn(&point, &next, &gradient, &next_gradient);
         std::mem::swap(&mut point, &mut next);
         std::mem::swap(&mut gradient, &mut next_gradient);
-        if step % PATIENCE == 0 {
+        if step % limits.patience == 0 {
             if value - looked_at < limits.flat {
                 break;
             }
@@ -168,7 +168,9 @@ mod tests {
             let metric = |_: &[f64], to: &mut [f64]| {
                 to.chunks_exact_mut(2).for_each(|to| to.copy_from_slice(&[1.0, 1.0 / (unit * unit)]));
             };
-            let mode = maximise_with_metric(&start, Limits { steps: 500, flat: 1e-14 }, metric, ridges(unit)).unwrap();
+            let mode =
+                maximise_with_metric(&start, Limits { steps: 500, patience: 10, flat: 1e-14 }, metric, ridges(unit))
+                    .unwrap();
             for x in mode.point.chunks_exact(2) {
                 assert!((x[0] - 1.0).abs() < 1e-4 && (x[1] * unit - 1.0).abs() < 1e-4, "{mode:?}");
             }
@@ -178,8 +180,11 @@ mod tests {
     #[test]
     fn what_has_no_value_is_not_climbed() {
         let flat = |_: &[f64], to: &mut [f64]| to.fill(1.0);
-        assert!(maximise_with_metric(&[f64::NAN, 0.0], Limits { steps: 5, flat: 0.0 }, flat, ridges(1.0)).is_none());
-        let none = maximise_with_metric(&[], Limits { steps: 5, flat: 0.0 }, flat, |_, _| 2.0);
+        assert!(
+            maximise_with_metric(&[f64::NAN, 0.0], Limits { steps: 5, patience: 10, flat: 0.0 }, flat, ridges(1.0))
+                .is_none()
+        );
+        let none = maximise_with_metric(&[], Limits { steps: 5, patience: 10, flat: 0.0 }, flat, |_, _| 2.0);
         assert_eq!(none, Some(Mode { point: Vec::new(), value: 2.0 }));
     }
 }

@@ -47,6 +47,7 @@ pub struct Posterior<D: Device> {
     passes: Spare<Pass<D>>,
     seed: u64,
     warnings: Vec<String>,
+    left_out: Vec<String>,
 }
 
 impl<D: Device> std::fmt::Debug for Posterior<D> {
@@ -80,7 +81,12 @@ impl<D: Device> Posterior<D> {
     /// prepared, whatever needs it is an error.
     pub fn new(mut family: Family<D>, seed: u64, warnings: Vec<String>) -> Self {
         family.models.end_exploration(&family.device);
-        Self { family, passes: Spare::default(), seed, warnings }
+        Self { family, passes: Spare::default(), seed, warnings, left_out: Vec::new() }
+    }
+
+    /// With what there was no time for when it was trained.
+    pub(crate) fn with_left_out(self, left_out: Vec<String>) -> Self {
+        Self { left_out, ..self }
     }
 
     /// Calls `work` with memory for a batch of up to [`BATCH_ROWS`] rows.
@@ -108,6 +114,11 @@ impl<D: Device> Posterior<D> {
         &self.warnings
     }
 
+    /// What there was no time for when it was trained.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
     /// The run's seed.
     pub fn seed(&self) -> u64 {
         self.seed
@@ -126,7 +137,7 @@ impl<D: Device> Posterior<D> {
     /// The same posterior as it was when its family had this state.
     pub(crate) fn restored(mut self, mut state: State) -> Result<Self, StateError> {
         self.family.restore(&mut state)?;
-        Ok(Self::new(self.family, self.seed, self.warnings))
+        Ok(Self::new(self.family, self.seed, self.warnings).with_left_out(self.left_out))
     }
 
     /// Natural parameters that a model uses, as places in [`Problem::parameter_names`].
@@ -342,7 +353,8 @@ impl<D: Device> Posterior<D> {
     pub fn save(&self, path: &Path) -> Result<(), LoadError> {
         let mut state = State::default();
         state.put_state("family", self.family.state()?);
-        Ok(Saved::of(&self.family, self.seed, self.warnings.clone(), None).write(path, &state)?)
+        let said = (self.warnings.clone(), self.left_out.clone());
+        Ok(Saved::of(&self.family, self.seed, said, None).write(path, &state)?)
     }
 
     /// Reads a posterior, or the checkpoint of a run as far as it has come.
@@ -356,7 +368,7 @@ impl<D: Device> Posterior<D> {
         let mut family = saved.family(problem, device, &state)?;
         family.restore(&mut state.take_state("family"))?;
         family.prepare_in_silence();
-        Ok(Self::new(family, saved.seed, saved.warnings))
+        Ok(Self::new(family, saved.seed, saved.warnings).with_left_out(saved.left_out))
     }
 }
 

@@ -27,6 +27,9 @@ pub(crate) struct Saved {
     pub(crate) seed: u64,
     /// What the trainer was not happy with.
     pub(crate) warnings: Vec<String>,
+    /// What there was no time for in training; files of earlier versions do not say.
+    #[serde(default)]
+    pub(crate) left_out: Vec<String>,
     pub(crate) fingerprint: Fingerprint,
     /// What the trainer adds to a checkpoint.
     pub(crate) run: Option<serde_json::Value>,
@@ -78,7 +81,7 @@ impl Saved {
     pub(crate) fn of<D: Device>(
         family: &Family<D>,
         seed: u64,
-        warnings: Vec<String>,
+        (warnings, left_out): (Vec<String>, Vec<String>),
         run: Option<serde_json::Value>,
     ) -> Self {
         Self {
@@ -88,6 +91,7 @@ impl Saved {
             rows: family.rows(),
             seed,
             warnings,
+            left_out,
             fingerprint: Fingerprint::of(&*family.problem),
             run,
         }

@@ -90,7 +90,7 @@ fn sums(
                 let (mean, sums) = (mean(outcome.likelihood, *predictor), &mut sums[draw * count + group]);
                 sums.expected += mean;
                 sums.variance += mean * (1.0 - mean);
-                sums.replicated += replicate(outcome.likelihood, mean, &mut stream);
+                sums.replicated += replicate(outcome.likelihood, mean, f64::NAN, &mut stream);
             }
         }
     });

@@ -1,7 +1,7 @@
 //! Whether counts vary as much as they should.
 
 use super::leave_out::{TOGETHER, predictors};
-use super::outcome::{mean, replicate};
+use super::outcome::{mean, replicate, variance};
 use super::{Dispersion, Outcome, REPLICATES, predictive_p};
 use crate::random::{Purpose, Stream};
 use crate::workers::Workers;
@@ -16,11 +16,14 @@ pub(super) fn look(outcome: &Outcome<'_>, rows: &[usize], (seed, number): (u64, 
         sums.resize(draws, [0.0; 2]);
         for (place, &row) in rows.iter().enumerate() {
             let mut stream = Stream::new(seed, Purpose::Fit, REPLICATES + number, row as u64);
-            for (sum, predictor) in sums.iter_mut().zip(predictors.iter().skip(place).step_by(rows.len())) {
+            let of_row = predictors.iter().skip(place).step_by(rows.len());
+            for (draw, (sum, predictor)) in sums.iter_mut().zip(of_row).enumerate() {
+                let scale = outcome.predict.scale(draw);
                 let mean = mean(outcome.likelihood, *predictor).max(f64::MIN_POSITIVE);
-                let pearson = |y: f64| (y - mean).powi(2) / mean;
+                let variance = variance(outcome.likelihood, mean, scale);
+                let pearson = |y: f64| (y - mean).powi(2) / variance;
                 sum[0] += pearson(outcome.observed[row]);
-                sum[1] += pearson(replicate(outcome.likelihood, mean, &mut stream));
+                sum[1] += pearson(replicate(outcome.likelihood, mean, scale, &mut stream));
             }
         }
     });

@@ -60,14 +60,14 @@ pub(super) fn leave_out(outcome: &Outcome<'_>, rows: &[usize], key: (u64, u64), 
 }
 
 fn leave_one(outcome: &Outcome<'_>, row: usize, predictors: &[f64], (seed, number): (u64, u64)) -> LeftOut {
-    let observation = Observation::new(outcome.likelihood, outcome.observed[row]);
+    let observation = Observation::of(outcome, row);
     let log_draws = (predictors.len() as f64).ln();
     let scale = |draw: usize| outcome.predict.scale(draw);
     let log_density = |(draw, &predictor): (usize, &f64)| observation.log_density(predictor, scale(draw));
     // A density that is no number is 0, and such a draw counts for nothing without the row either.
     let or_nothing = |log: f64| if log.is_finite() { log } else { f64::NEG_INFINITY };
     let log_densities: Vec<f64> = predictors.iter().enumerate().map(log_density).map(or_nothing).collect();
-    let ratio = |log: &f64| or_nothing(-log);
+    let ratio = |log: &f64| or_nothing(-observation.log_likelihood(*log));
     let mut log_weights: Vec<f64> = log_densities.iter().map(ratio).collect();
     let khat = smooth(&mut log_weights).ok().and_then(|smoothed| smoothed.khat);
     let log_total = log_sum_exp(&log_weights);

@@ -7,7 +7,7 @@
 //! * whether observed numbers lie where they should: probability integral transforms are uniform if the model fits ([`Pit`]);
 //! * residuals: skewness, tails, outliers, bends, and a spread that changes with the prediction ([`Residuals`]); the scale of
 //!   the errors where it is fixed beforehand ([`ScaleFit`]);
-//! * counts: whether they vary as much as a Poisson distribution does ([`Dispersion`]); 0 or 1: whether probabilities are what
+//! * counts: whether they vary as much as their distribution does ([`Dispersion`]); 0 or 1: whether probabilities are what
 //!   they say ([`Calibration`]).
 //!
 //! Something speaks against a model if it would hardly ever happen by chance, and is large enough to matter: with many rows the
@@ -57,11 +57,13 @@ pub struct LookSettings {
     pub pairs: usize,
     /// Of what is random about it: which rows and draws, replicates, and the transforms of counts and of 0 or 1.
     pub seed: u64,
+    /// Whether columns are logarithms already, so that to take them is no advice.
+    pub is_logged: bool,
 }
 
 impl Default for LookSettings {
     fn default() -> Self {
-        Self { draws: 1000, pairs: 1 << 23, seed: 1 }
+        Self { draws: 1000, pairs: 1 << 23, seed: 1, is_logged: false }
     }
 }
 
@@ -146,7 +148,7 @@ pub struct Gain {
     pub se: f64,
 }
 
-/// Whether counts vary as they should: Pearson's `Σ (y − μ)²/μ`, observed and replicated under the same draws.
+/// Whether counts vary as they should: Pearson's `Σ (y − μ)²/variance`, observed and replicated under the same draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dispersion {
     /// Observed over replicated: 1 if the model fits, more if counts are overdispersed.
@@ -238,8 +240,11 @@ pub enum MisfitKind {
 ///     name: "y".into(),
 ///     observed: &numbers,
 ///     likelihood: Likelihood::Gaussian { sigma: Some(sigma) },
+///     offset: &[],
+///     weights: &[],
 ///     predict: Box::new(Means(Vec::clone(&draws))),
 ///     null: Null::Zero,
+///     rows: None,
 /// };
 /// let settings = LookSettings::default();
 /// assert_eq!(look(&[outcome(1.0)], &settings, &Workers::SINGLE).kind, FitKind::NothingFound);
@@ -247,12 +252,14 @@ pub enum MisfitKind {
 /// assert!(fit.kind == FitKind::DoesNotFit && fit.text.contains("the model does not fit y"));
 /// ```
 pub fn look(outcomes: &[Outcome<'_>], settings: &LookSettings, workers: &Workers) -> ModelFit {
-    let of_rows = outcomes.iter().map(|outcome| outcome.observed.len()).min().unwrap_or(0);
+    let of_rows = outcomes.iter().map(Outcome::row_count).max().unwrap_or(0);
     let draws = outcomes.iter().map(|outcome| outcome.predict.draws()).max().unwrap_or(0);
     let most = settings.pairs / (draws * outcomes.len()).max(1);
-    let rows = some_rows(of_rows, most.max(MIN_ROWS), settings.seed);
+    let some = |of: usize| some_rows(of, most.max(MIN_ROWS), settings.seed);
+    let rows = some(of_rows);
     let one = |(number, outcome): (usize, &Outcome<'_>)| {
-        look_at(outcome, &rows, outcomes.len(), (settings.seed, number as u64), workers)
+        let places = some(outcome.row_count());
+        look_at(outcome, &places, outcomes.len(), (settings.seed, number as u64), workers)
     };
     let found: Vec<OutcomeFit> = outcomes.iter().enumerate().map(one).collect();
     let kind = if rows.len() < MIN_ROWS {
@@ -282,15 +289,16 @@ fn some_rows(of: usize, most: usize, seed: u64) -> Vec<usize> {
     (0..most).map(|i| (((i as f64 + stream.uniform()) * part) as usize).min(of - 1)).collect()
 }
 
-/// One column.
-fn look_at(outcome: &Outcome<'_>, rows: &[usize], outcomes: usize, key: (u64, u64), workers: &Workers) -> OutcomeFit {
+/// One column, by rows at some places among those that the model speaks about.
+fn look_at(outcome: &Outcome<'_>, places: &[usize], outcomes: usize, key: (u64, u64), workers: &Workers) -> OutcomeFit {
+    let rows: Vec<usize> = places.iter().map(|&place| outcome.row(place)).collect();
+    let (rows, count) = (&rows[..], outcome.row_count());
     let left_out = leave_out::leave_out(outcome, rows, key, workers);
     let likelihood = outcome.likelihood;
-    let null = null::elpd(likelihood, outcome.null, outcome.observed, rows, workers);
-    let (elpd, se) = total(left_out.iter().map(|row| row.elpd), outcome.observed.len());
-    let (gained, gained_se) =
-        total(left_out.iter().zip(&null).map(|(row, null)| row.elpd - null), outcome.observed.len());
-    let (p_loo, _) = total(left_out.iter().map(|row| row.lpd - row.elpd), outcome.observed.len());
+    let null = null::elpd(outcome, rows, workers);
+    let (elpd, se) = total(left_out.iter().map(|row| row.elpd), count);
+    let (gained, gained_se) = total(left_out.iter().zip(&null).map(|(row, null)| row.elpd - null), count);
+    let (p_loo, _) = total(left_out.iter().map(|row| row.lpd - row.elpd), count);
     let enough = rows.len() >= MIN_ROWS;
     let mut fit = OutcomeFit {
         name: outcome.name.clone(),
@@ -300,7 +308,7 @@ fn look_at(outcome: &Outcome<'_>, rows: &[usize], outcomes: usize, key: (u64, u6
         pit: Pit::new(&left_out),
         residuals: (enough && outcome::has_residuals(likelihood)).then(|| Residuals::new(&left_out)),
         scale: (enough && outcome::has_fixed_scale(likelihood)).then(|| ScaleFit::new(&left_out)),
-        dispersion: (likelihood == (Likelihood::Poisson {})).then(|| dispersion::look(outcome, rows, key, workers)),
+        dispersion: likelihood.has_counts().then(|| dispersion::look(outcome, rows, key, workers)),
         calibration: (likelihood == (Likelihood::Logistic {}))
             .then(|| calibration::look(outcome, &left_out, key, workers)),
         misfits: Vec::new(),

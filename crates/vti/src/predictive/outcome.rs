@@ -1,8 +1,8 @@
 //! What was observed, and its distribution under a draw.
 
-use crate::problem::selection::Likelihood;
+use crate::problem::selection::{Likelihood, log_rising};
 use crate::random::Stream;
-use crate::stats::{normal_cdf, poisson_cdf, student_t_cdf};
+use crate::stats::{negative_binomial_cdf, normal_cdf, poisson_cdf, student_t_cdf};
 
 /// What draws from a posterior say about a column of the data.
 pub trait Predict: Sync {
@@ -33,10 +33,33 @@ pub struct Outcome<'a> {
     pub observed: &'a [f64],
     /// Their distribution given their predictors.
     pub likelihood: Likelihood,
+    /// What is known of each row's predictor beforehand, under the simplest model as well; empty if nothing is.
+    pub offset: &'a [f64],
+    /// How often each row counted when draws were learned: its log likelihood was multiplied by this. Empty if all count once.
+    pub weights: &'a [f64],
     /// What draws say.
     pub predict: Box<dyn Predict + 'a>,
     /// What to compare with.
     pub null: Null,
+    /// The rows that the model speaks about; none where these are all.
+    pub rows: Option<Vec<usize>>,
+}
+
+impl Outcome<'_> {
+    /// How many rows the model speaks about.
+    pub(super) fn row_count(&self) -> usize {
+        self.rows.as_ref().map_or(self.observed.len(), Vec::len)
+    }
+
+    /// Their numbers in the table.
+    pub(super) fn all_rows(&self) -> impl Iterator<Item = usize> {
+        (0..self.row_count()).map(|place| self.row(place))
+    }
+
+    /// The number in the table of one of the rows that the model speaks about.
+    pub(super) fn row(&self, place: usize) -> usize {
+        self.rows.as_ref().map_or(place, |rows| rows[place])
+    }
 }
 
 /// One observation.
@@ -46,11 +69,24 @@ pub(super) struct Observation {
     y: f64,
     /// The part of the log likelihood that depends on it alone.
     constant: f64,
+    /// How much its row counts.
+    weight: f64,
 }
 
 impl Observation {
     pub(super) fn new(likelihood: Likelihood, y: f64) -> Self {
-        Self { likelihood, y, constant: likelihood.constant(&[y]) }
+        Self { likelihood, y, constant: likelihood.constant(&[y], &[1.0]), weight: 1.0 }
+    }
+
+    /// A row of a column.
+    pub(super) fn of(outcome: &Outcome<'_>, row: usize) -> Self {
+        let weight = outcome.weights.get(row).copied().unwrap_or(1.0);
+        Self { weight, ..Self::new(outcome.likelihood, outcome.observed[row]) }
+    }
+
+    /// The row's part of the log likelihood: its log density, so often as the row counts.
+    pub(super) fn log_likelihood(&self, log_density: f64) -> f64 {
+        self.weight * log_density
     }
 
     /// `log p(y | predictor, scale)`.
@@ -69,6 +105,10 @@ impl Observation {
             Likelihood::StudentT { df } => -0.5 * (df + 1.0) * ((r / scale).powi(2) / df).ln_1p() - scale.ln(),
             Likelihood::Logistic {} => self.y * predictor - softplus(predictor),
             Likelihood::Poisson {} => self.y * predictor - predictor.exp(),
+            Likelihood::NegativeBinomial { size } => {
+                let size = size.unwrap_or(scale);
+                self.y * predictor - (self.y + size) * softplus(predictor - size.ln()) + log_rising(self.y, size)
+            }
         };
         value + self.constant
     }
@@ -86,12 +126,18 @@ impl Observation {
                 let zero = 1.0 / (1.0 + predictor.exp());
                 if self.y > 0.5 { (zero, 1.0 - zero) } else { (0.0, zero) }
             }
-            Likelihood::Poisson {} => {
-                let mean = predictor.exp();
-                let below = poisson_cdf(self.y - 1.0, mean);
-                (below, (poisson_cdf(self.y, mean) - below).max(0.0))
+            Likelihood::Poisson {} => self.of_count(|count| poisson_cdf(count, predictor.exp())),
+            Likelihood::NegativeBinomial { size } => {
+                let size = size.unwrap_or(scale);
+                self.of_count(|count| negative_binomial_cdf(count, predictor.exp(), size))
             }
         }
+    }
+
+    /// The same of a count, by its distribution function.
+    fn of_count(&self, cdf: impl Fn(f64) -> f64) -> (f64, f64) {
+        let below = cdf(self.y - 1.0);
+        (below, (cdf(self.y) - below).max(0.0))
     }
 }
 
@@ -104,15 +150,24 @@ fn softplus(x: f64) -> f64 {
 pub(super) fn mean(likelihood: Likelihood, predictor: f64) -> f64 {
     match likelihood {
         Likelihood::Logistic {} => 1.0 / (1.0 + (-predictor).exp()),
-        Likelihood::Poisson {} => predictor.exp(),
+        Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => predictor.exp(),
         Likelihood::Gaussian { .. } | Likelihood::Robust { .. } | Likelihood::StudentT { .. } => predictor,
     }
 }
 
+/// The variance of a count of this mean.
+pub(super) fn variance(likelihood: Likelihood, mean: f64, scale: f64) -> f64 {
+    match likelihood {
+        Likelihood::NegativeBinomial { size } => mean + mean * mean / size.unwrap_or(scale),
+        _ => mean,
+    }
+}
+
 /// A count, or 0 or 1, of this mean.
-pub(super) fn replicate(likelihood: Likelihood, mean: f64, stream: &mut Stream) -> f64 {
+pub(super) fn replicate(likelihood: Likelihood, mean: f64, scale: f64, stream: &mut Stream) -> f64 {
     match likelihood {
         Likelihood::Poisson {} => stream.poisson(mean),
+        Likelihood::NegativeBinomial { size } => stream.negative_binomial(mean, size.unwrap_or(scale)),
         _ => f64::from(u8::from(stream.uniform() < mean)),
     }
 }
@@ -143,14 +198,13 @@ mod tests {
                 assert!(((below(y + h) - below(y - h)) / (2.0 * h) - density).abs() < 1e-7, "{likelihood:?} {y}");
             }
         }
-        for likelihood in [Likelihood::Logistic {}, Likelihood::Poisson {}] {
+        let mixed = Likelihood::NegativeBinomial { size: None };
+        for likelihood in [Likelihood::Logistic {}, Likelihood::Poisson {}, mixed] {
             let mut sum = 0.0;
-            for y in 0..if likelihood == (Likelihood::Logistic {}) { 2 } else { 40 } {
+            for y in 0..if likelihood == (Likelihood::Logistic {}) { 2 } else { 90 } {
                 let observation = Observation::new(likelihood, f64::from(y));
-                let (below, at) = observation.below_and_at(0.7, f64::NAN);
-                assert!(
-                    (below - sum).abs() < 1e-12 && (observation.log_density(0.7, f64::NAN).exp() - at).abs() < 1e-12
-                );
+                let (below, at) = observation.below_and_at(0.7, 1.3);
+                assert!((below - sum).abs() < 1e-12 && (observation.log_density(0.7, 1.3).exp() - at).abs() < 1e-12);
                 sum += at;
             }
             assert!((sum - 1.0).abs() < 1e-12, "{likelihood:?}");

@@ -72,7 +72,16 @@ impl Table {
 }
 
 fn outcome<'a>(y: &'a [f64], likelihood: Likelihood, draws: Slope) -> Outcome<'a> {
-    Outcome { name: "y".into(), observed: y, likelihood, predict: Box::new(draws), null: Null::Intercept }
+    Outcome {
+        name: "y".into(),
+        observed: y,
+        likelihood,
+        offset: &[],
+        weights: &[],
+        predict: Box::new(draws),
+        null: Null::Intercept,
+        rows: None,
+    }
 }
 
 fn looked(y: &[f64], likelihood: Likelihood, draws: Slope) -> ModelFit {

@@ -87,6 +87,13 @@ pub trait Blocks: Send + Sync {
         None
     }
 
+    /// About how many multiplications [`log_density`](Self::log_density) takes: a check plans its effort by it. 1 by default, so next
+    /// to nothing.
+    fn work(&self, block: usize, key: u64) -> f64 {
+        let _ = (block, key);
+        1.0
+    }
+
     /// A first estimate of `log ∫ η_b(θ_b | k) dθ_b`. Only differences between keys of a block matter.
     fn log_evidence_estimate(&self, block: usize, key: u64) -> f64 {
         let _ = (block, key);

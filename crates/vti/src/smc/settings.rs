@@ -58,7 +58,7 @@ impl SmcSettings {
 pub(super) const MIN_RUNS: usize = 4;
 
 /// Settings of annealing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnnealSettings {
     /// Independent runs for each evidence, at least 4; 0: nothing is annealed.
@@ -75,11 +75,23 @@ pub struct AnnealSettings {
     pub most: usize,
     /// How often, at most, runs are added for evidences whose errors matter most.
     pub sharpen: usize,
+    /// About how many multiplications densities may take in all, where blocks are annealed and know what theirs take: a quarter of a
+    /// minute on two cores. A few keys of every block are annealed whatever they take.
+    pub work: f64,
 }
 
 impl Default for AnnealSettings {
     fn default() -> Self {
-        Self { runs: 4, particles: 64, moves: 3, steps: 8, by: ParticleMove::default(), most: 5000, sharpen: 8 }
+        Self {
+            runs: 4,
+            particles: 64,
+            moves: 3,
+            steps: 8,
+            by: ParticleMove::default(),
+            most: 5000,
+            sharpen: 8,
+            work: 2e11,
+        }
     }
 }
 
@@ -93,7 +105,8 @@ impl AnnealSettings {
         at_least("anneal.particles", self.particles, 8, "at least 8")?;
         at_least("anneal.moves", self.moves, 1, "at least 1")?;
         at_least("anneal.steps", self.steps, 1, "at least 1")?;
-        at_least("anneal.most", self.most, 1, "at least 1")
+        at_least("anneal.most", self.most, 1, "at least 1")?;
+        SettingError::check("anneal.work", self.work, self.work >= 0.0, "at least 0")
     }
 
     /// How one model, or one block, is tempered: nothing is counted at the end.

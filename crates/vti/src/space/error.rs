@@ -69,6 +69,25 @@ pub enum SpaceError {
         /// Number of optional things.
         things: usize,
     },
+    /// A parent that does not come before its child, or that has parents itself.
+    #[error("thing {thing} cannot need thing {parent}: parents come first and need nothing themselves")]
+    Parent {
+        /// The child, counted from 0.
+        thing: usize,
+        /// The parent.
+        parent: usize,
+    },
+    /// Things that need others, and a least size.
+    #[error("where things need others a least size cannot be asked for")]
+    LeastSize,
+    /// More things depend on one another than can be counted.
+    #[error(
+        "products link {found} terms in so many ways that the models which are left cannot be counted\nhint: leave some products out, take those of every pair, or say --heredity none"
+    )]
+    Linked {
+        /// How many things have children.
+        found: usize,
+    },
     /// A word of the wrong length.
     #[error("a word of {found} symbols, but models have {expected}")]
     WordLength {

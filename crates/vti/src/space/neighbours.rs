@@ -65,6 +65,58 @@ pub(super) fn add_drop_or_swap(low: usize, high: usize, word: &mut [u16], stream
     }
 }
 
+/// Which bits of a subset may change, where not all may.
+pub(super) struct Choices {
+    /// Those that may be set.
+    add: Vec<usize>,
+    /// Those that may be cleared.
+    drop: Vec<usize>,
+}
+
+impl Choices {
+    fn new(word: &[u16], may_change: impl Fn(&[u16], usize) -> bool) -> Self {
+        let (add, drop) = (0..word.len()).filter(|&thing| may_change(word, thing)).partition(|&thing| word[thing] == 0);
+        Self { add, drop }
+    }
+
+    /// How probable it is to set a bit, and to clear one; the rest is for exchanges.
+    fn chances(&self) -> (f64, f64) {
+        match (self.add.is_empty(), self.drop.is_empty()) {
+            (true, true) => (0.0, 0.0),
+            (true, false) => (0.0, 1.0),
+            (false, true) => (1.0, 0.0),
+            (false, false) => (0.3, 0.3),
+        }
+    }
+
+    /// Sets a bit or clears one that may change, or clears one and then sets another; all alike.
+    pub(super) fn propose(word: &mut [u16], may_change: impl Fn(&[u16], usize) -> bool, stream: &mut Stream) -> f64 {
+        let before = Self::new(word, &may_change);
+        let (add, drop) = before.chances();
+        let kind = stream.uniform();
+        if kind < add {
+            word[before.add[position(before.add.len(), stream)]] = 1;
+            let after = Self::new(word, &may_change);
+            (after.chances().1 / after.drop.len() as f64).ln() - (add / before.add.len() as f64).ln()
+        } else if kind < add + drop {
+            word[before.drop[position(before.drop.len(), stream)]] = 0;
+            let after = Self::new(word, &may_change);
+            (after.chances().0 / after.add.len() as f64).ln() - (drop / before.drop.len() as f64).ln()
+        } else if before.drop.is_empty() || before.add.is_empty() {
+            0.0
+        } else {
+            // Between both there is the same set on the way there and back.
+            word[before.drop[position(before.drop.len(), stream)]] = 0;
+            let between = Self::new(word, &may_change);
+            word[between.add[position(between.add.len(), stream)]] = 1;
+            let after = Self::new(word, &may_change);
+            let exchange =
+                |choices: &Self| (1.0 - choices.chances().0 - choices.chances().1) / choices.drop.len() as f64;
+            exchange(&after).ln() - exchange(&before).ln()
+        }
+    }
+}
+
 /// The place of the n-th bit that is set, or not.
 fn nth(word: &[u16], set: bool, n: usize) -> usize {
     word.iter().enumerate().filter(|(_, bit)| (**bit != 0) == set).nth(n).map_or(0, |(place, _)| place)

@@ -3,9 +3,11 @@
 use std::ops::RangeInclusive;
 
 use super::error::{at_most, check_names, default_names};
-use super::neighbours::add_drop_or_swap;
+use super::heredity::{Descent, Heredity, log_binomials};
+use super::neighbours::{Choices, add_drop_or_swap};
 use super::{MAX_DIM, MAX_SYMBOLS, ModelSpace, SpaceError};
 use crate::random::Stream;
+use crate::stats::log_sum_exp;
 
 /// Subsets of n optional things. A word is a bit per thing: whether it is in.
 ///
@@ -32,6 +34,10 @@ pub struct Subsets {
     names: Vec<String>,
     low: usize,
     high: usize,
+    /// Which things need others.
+    descent: Option<Descent>,
+    /// Logarithms of the numbers of subsets of each size, where things need others.
+    log_sizes: Vec<f64>,
 }
 
 impl Subsets {
@@ -65,7 +71,15 @@ impl Subsets {
             end = at_most("coordinates", end.saturating_add(block), MAX_DIM)?;
             starts.push(end);
         }
-        Ok(Self { arities: vec![2; things], starts, names: default_names(things), low: 0, high: things })
+        Ok(Self {
+            arities: vec![2; things],
+            starts,
+            names: default_names(things),
+            low: 0,
+            high: things,
+            descent: None,
+            log_sizes: Vec::new(),
+        })
     }
 
     /// Names the optional things for labels; by default `x1`, `x2`, ….
@@ -81,8 +95,42 @@ impl Subsets {
         if low > high || low > self.things() {
             return Err(SpaceError::Sizes { low, high, things: self.things() });
         }
+        if low > 0 && self.descent.is_some() {
+            return Err(SpaceError::LeastSize);
+        }
         (self.low, self.high) = (low, high.min(self.things()));
         Ok(self)
+    }
+
+    /// Things that have parents are in only with one of these, or with all of them. Parents come before their children and
+    /// have none themselves; so many must not depend on one another that subsets cannot be counted.
+    ///
+    /// ```
+    /// use vti::space::{Heredity, ModelSpace, Subsets};
+    /// // The product of the first two only together with both.
+    /// let space = Subsets::new(3)?.with_parents(vec![vec![], vec![], vec![0, 1]], Heredity::Strong)?;
+    /// assert!(space.is_allowed(&[1, 1, 1]) && !space.is_allowed(&[1, 0, 1]));
+    /// assert_eq!(space.log_count().exp().round(), 5.0);
+    /// # Ok::<(), vti::space::SpaceError>(())
+    /// ```
+    pub fn with_parents(mut self, parents: Vec<Vec<usize>>, heredity: Heredity) -> Result<Self, SpaceError> {
+        if heredity == Heredity::None || parents.iter().all(Vec::is_empty) {
+            return Ok(self);
+        }
+        let descent = Descent::new(parents, self.things(), heredity == Heredity::Strong)?;
+        if self.low > 0 {
+            return Err(SpaceError::LeastSize);
+        }
+        self.log_sizes = descent.log_sizes()?;
+        self.descent = Some(descent);
+        Ok(self)
+    }
+
+    /// Logarithms of the numbers of allowed subsets of each size, from none to all.
+    pub fn log_sizes(&self) -> Vec<f64> {
+        let all = if self.descent.is_some() { self.log_sizes.clone() } else { log_binomials(self.things()) };
+        let is_allowed = |size: usize| (self.low..=self.high).contains(&size);
+        all.into_iter().enumerate().map(|(size, log)| if is_allowed(size) { log } else { f64::NEG_INFINITY }).collect()
     }
 
     /// Number of optional things.
@@ -130,10 +178,16 @@ impl ModelSpace for Subsets {
     }
 
     fn allow(&self, prefix: &[u16], allowed: &mut [bool]) {
-        let size = prefix.iter().filter(|&&symbol| symbol != 0).count();
-        let later = self.things().saturating_sub(prefix.len() + 1);
-        for (symbol, allowed) in allowed.iter_mut().enumerate() {
-            *allowed = size + symbol <= self.high && size + symbol + later >= self.low;
+        allowed.fill(true);
+        if self.low > 0 || self.high < self.things() {
+            let size = prefix.iter().filter(|&&symbol| symbol != 0).count();
+            let later = self.things().saturating_sub(prefix.len() + 1);
+            for (symbol, allowed) in allowed.iter_mut().enumerate() {
+                *allowed = size + symbol <= self.high && size + symbol + later >= self.low;
+            }
+        }
+        if let (Some(descent), Some(allowed)) = (&self.descent, allowed.get_mut(1)) {
+            *allowed &= prefix.len() < self.things() && descent.may_be_in(prefix.len(), prefix);
         }
     }
 
@@ -143,11 +197,20 @@ impl ModelSpace for Subsets {
 
     /// One thing in or out, or one in for another.
     fn propose(&self, word: &mut [u16], stream: &mut Stream) -> f64 {
-        add_drop_or_swap(self.low, self.high, word, stream)
+        match &self.descent {
+            None => add_drop_or_swap(self.low, self.high, word, stream),
+            Some(descent) => Choices::propose(
+                word,
+                |word, thing| {
+                    if word[thing] == 0 { descent.may_be_in(thing, word) } else { descent.may_be_out(thing, word) }
+                },
+                stream,
+            ),
+        }
     }
 
     fn is_constrained(&self) -> bool {
-        self.low > 0 || self.high < self.things()
+        self.low > 0 || self.high < self.things() || self.descent.is_some()
     }
 
     fn log_count(&self) -> f64 {
@@ -155,20 +218,7 @@ impl ModelSpace for Subsets {
         if !self.is_constrained() {
             return things as f64 * std::f64::consts::LN_2;
         }
-        // ln C(n, k+1) = ln C(n, k) + ln((n − k)/(k + 1)); the sum is taken relative to its largest term.
-        let mut log_binomial = 0.0;
-        let (mut largest, mut sum) = (f64::NEG_INFINITY, 0.0);
-        for size in 0..=self.high {
-            if size >= self.low {
-                if log_binomial > largest {
-                    sum *= (largest - log_binomial).exp();
-                    largest = log_binomial;
-                }
-                sum += (log_binomial - largest).exp();
-            }
-            log_binomial += ((things - size) as f64 / (size + 1) as f64).ln();
-        }
-        largest + sum.ln()
+        log_sum_exp(&self.log_sizes())
     }
 }
 

@@ -11,8 +11,9 @@ pub use chains::{Diagnosis, effective_sample_size, share_error, split_rhat, stan
 pub use estimate::{Estimate, EstimateError, Stratum, log_total, ratio, shares};
 pub use evidence::{Evidence, EvidenceMethod};
 pub use psis::{Smoothed, WeightError, effective_draws, fit_generalised_pareto, log_sum_exp, smooth, threshold};
-pub(crate) use tails::ln_gamma;
 pub use tails::{
-    chi_squared_tail, kolmogorov_tail, normal_cdf, normal_quantile, poisson_cdf, student_t_cdf, two_sided,
+    chi_squared_tail, kolmogorov_tail, negative_binomial_cdf, normal_cdf, normal_quantile, poisson_cdf, student_t_cdf,
+    two_sided,
 };
+pub(crate) use tails::{digamma, ln_gamma};
 pub(crate) use temper::{next_beta, resample, systematic};

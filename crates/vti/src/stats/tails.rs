@@ -20,6 +20,19 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
     shift + (x - 0.5) * x.ln() - x + 0.5 * TAU.ln() + series
 }
 
+/// ψ(x), the derivative of `log Γ(x)`, for x > 0: its asymptotic series, after moving x beyond 10.
+pub(crate) fn digamma(x: f64) -> f64 {
+    let (mut x, mut shift) = (x, 0.0);
+    while x < 10.0 {
+        shift -= 1.0 / x;
+        x += 1.0;
+    }
+    let square = 1.0 / (x * x);
+    let series = square
+        * (1.0 / 12.0 - square * (1.0 / 120.0 - square * (1.0 / 252.0 - square * (1.0 / 240.0 - square / 132.0))));
+    shift + x.ln() - 0.5 / x - series
+}
+
 /// Φ(x), the distribution function of a standard normal number, to about 15 digits: the rational approximations of Hart (1968)
 /// as West gives them ("Better approximations to cumulative normal functions", Wilmott, 2005).
 ///
@@ -150,6 +163,22 @@ pub fn poisson_cdf(count: f64, mean: f64) -> f64 {
     if count < 0.0 { 0.0 } else { gamma_tail(count.floor() + 1.0, mean) }
 }
 
+/// The probability that a negative binomial count of this mean and size, its variance being `mean + mean²/size`, is `count` or
+/// less; 0 below 0.
+///
+/// ```
+/// use vti::stats::negative_binomial_cdf;
+/// // Of size 1 it is geometric.
+/// assert!((negative_binomial_cdf(1.0, 3.0, 1.0) - (1.0 - 0.75 * 0.75)).abs() < 1e-12);
+/// ```
+pub fn negative_binomial_cdf(count: f64, mean: f64, size: f64) -> f64 {
+    if count < 0.0 {
+        return 0.0;
+    }
+    let odds = mean / size;
+    beta_part(size, count.floor() + 1.0, 1.0 / (1.0 + odds), odds / (1.0 + odds))
+}
+
 /// The distribution function of Student's t with so many degrees of freedom.
 ///
 /// ```
@@ -257,6 +286,29 @@ mod tests {
             }
         }
         assert_eq!(poisson_cdf(-1.0, 3.0), 0.0);
+    }
+
+    #[test]
+    fn mixed_counts_are_summed() {
+        for (mean, size) in [(0.3f64, 0.4f64), (4.0, 2.5), (30.0, 60.0)] {
+            let mut sum = 0.0;
+            for count in 0..200 {
+                let count = f64::from(count);
+                let log = ln_gamma(count + size) - ln_gamma(size) - ln_gamma(count + 1.0)
+                    + size * (size / (size + mean)).ln()
+                    + count * (mean / (size + mean)).ln();
+                sum += log.exp();
+                assert!((negative_binomial_cdf(count, mean, size) - sum).abs() < 1e-11, "{count} {mean} {size}");
+            }
+        }
+        assert_eq!(negative_binomial_cdf(-1.0, 3.0, 1.0), 0.0);
+        for x in [0.2, 1.0, 7.3, 400.0] {
+            let h = 1e-5 * x;
+            let numeric = (ln_gamma(x + h) - ln_gamma(x - h)) / (2.0 * h);
+            assert!((digamma(x) - numeric).abs() < 1e-6 * (1.0 + numeric.abs()), "{x}");
+        }
+        // Euler's constant.
+        assert!((digamma(1.0) + 0.577_215_664_901_532_9).abs() < 1e-12);
     }
 
     #[test]

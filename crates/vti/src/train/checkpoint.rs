@@ -98,8 +98,8 @@ impl<D: Device> Trainer<D> {
         let wrong =
             |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };
         let run = serde_json::to_value(run).map_err(wrong)?;
-        Saved::of(&self.family, self.settings.seed, self.warm_up.warning().into_iter().collect(), Some(run))
-            .write(&checkpoint.path, &self.state()?)?;
+        let said = (self.warm_up.warning().into_iter().collect(), self.left_out.clone());
+        Saved::of(&self.family, self.settings.seed, said, Some(run)).write(&checkpoint.path, &self.state()?)?;
         Ok(())
     }
 }

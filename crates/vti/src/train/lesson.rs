@@ -120,6 +120,7 @@ pub fn learn<D: Device>(
     if taught.is_none() && matches!(lesson, Lesson::Draws { .. }) {
         return Ok(posterior);
     }
+    let left_out = posterior.left_out().to_vec();
     let (mut family, seed, warnings) = posterior.into_parts();
     let is_fitted = lesson.teach_models(&mut family, seed)?;
     // Warnings are of models that may have been given up: all that were found are there again.
@@ -160,7 +161,7 @@ pub fn learn<D: Device>(
             break;
         }
     }
-    Ok(Posterior::new(trainer.family, seed, warnings))
+    Ok(Posterior::new(trainer.family, seed, warnings).with_left_out(left_out))
 }
 
 /// Draws of the posterior, from which batches are taken, and the gradient of their forward divergence.

@@ -22,6 +22,13 @@ pub(super) struct Position {
     pub(super) steps: u64,
 }
 
+impl Position {
+    /// The share of its way that a run has gone.
+    pub(super) fn share(self) -> f64 {
+        self.step as f64 / self.steps.max(1) as f64
+    }
+}
+
 /// How fast a run goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {

@@ -260,9 +260,8 @@ impl<D: Device> Trainer<D> {
 
     /// Whether nothing improves any more.
     fn observe_plateau(&mut self, report: &StepReport) -> Option<Stop> {
-        let steps = self.position().steps;
         let TrainSettings { plateau, information, .. } = &self.settings;
-        let settled = self.warm_up.has_settled(self.step, steps, information);
+        let settled = self.warm_up.has_settled(self.position(), information);
         plateau.as_ref().filter(|_| settled).and_then(|settings| self.plateau.stops(report.elbo, settings))
     }
 
@@ -280,7 +279,8 @@ impl<D: Device> Trainer<D> {
 
     fn into_fit(self, stop: Stop) -> Fit<D> {
         Fit {
-            posterior: Posterior::new(self.family, self.settings.seed, self.warm_up.warning().into_iter().collect()),
+            posterior: Posterior::new(self.family, self.settings.seed, self.warm_up.warning().into_iter().collect())
+                .with_left_out(self.left_out.clone()),
             stop,
             steps: self.step,
             seconds: self.seconds,

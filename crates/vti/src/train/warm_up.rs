@@ -18,13 +18,18 @@ const WINDOWS_PER_RUN: u64 = 50;
 /// The fewest steps of a window.
 const MIN_WINDOW: u64 = 10;
 
+/// The share of a run after which models begin to be judged at the latest, by default.
+const LATEST: f64 = 0.5;
+
 /// The warm-up of φ, during which q(m) stays as it is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WarmUp {
     plateau: Plateau,
     last: Option<Window>,
-    /// The step at which models began to be judged.
+    /// The step at which models began to be judged, and how far of its way the run had come by then: steps are planned anew, the
+    /// share of the way is not.
     ended: Option<u64>,
+    ended_at: f64,
     /// What the bound still gained in the last window, if that was too much.
     unsettled: Option<f64>,
 }
@@ -49,7 +54,7 @@ impl WarmUp {
         let fast = self.last.filter(is_fast).map(|window| window.gain);
         let slow = self.last.is_some() && fast.is_none();
         if passed(warm_up) && (slow || warm_up == 0.0) || passed(max_warm_up.max(warm_up)) {
-            self.ended = Some(step);
+            (self.ended, self.ended_at) = (Some(step), at.share());
             // A run so short that it has no two windows knows nothing.
             self.unsettled = fast;
         }
@@ -61,9 +66,9 @@ impl WarmUp {
     }
 
     /// Whether q(m) has been free to settle long enough for its bound to mean something.
-    pub(super) fn has_settled(&self, step: u64, steps: u64, settings: &InformationSettings) -> bool {
+    pub(super) fn has_settled(&self, at: Position, settings: &InformationSettings) -> bool {
         let fall = if let InformationSettings::Share { fall, .. } = settings { *fall } else { 0.0 };
-        self.ended.is_some_and(|ended| step as f64 >= ended as f64 + fall * steps as f64)
+        self.ended.is_some() && at.share() >= self.ended_at + fall
     }
 
     /// What went wrong, if it did.
@@ -85,6 +90,7 @@ impl WarmUp {
         let ended = self.ended.map_or(f64::NAN, |step| step as f64);
         let last = self.last.map_or([f64::NAN; 2], |window| [window.gain, window.error]);
         state.put("hold", &[ended, self.unsettled.unwrap_or(f64::NEG_INFINITY), last[0], last[1]]);
+        state.put("hold_at", &[self.ended_at]);
         state
     }
 
@@ -92,6 +98,8 @@ impl WarmUp {
         self.plateau.restore(state)?;
         let numbers = state.take::<f64>("hold", 4)?;
         self.ended = (!numbers[0].is_nan()).then_some(numbers[0] as u64);
+        // Files of earlier versions do not say; so late models began to be judged at most.
+        self.ended_at = state.take_number("hold_at").unwrap_or(LATEST);
         self.unsettled = (numbers[1] != f64::NEG_INFINITY).then_some(numbers[1]);
         let window = Window { gain: numbers[2], error: numbers[3] };
         self.last = (!window.error.is_nan()).then_some(window);
@@ -124,5 +132,26 @@ mod tests {
         assert_eq!(judged(TemperSettings::NONE, |_| f64::NAN), (Some(500), true));
         // Not before the target is what it is.
         assert_eq!(judged(TemperSettings { start: 0.2, share: 0.3 }, |_| -3.0), (Some(300), false));
+    }
+
+    /// A run whose steps were planned anew has settled once it has gone the share of its way, however many steps that took.
+    #[test]
+    fn positions_count_and_not_steps() {
+        let information = InformationSettings::Share { warm_up: 0.2, max_warm_up: 0.5, fall: 0.2 };
+        let settings = TrainSettings {
+            information: information.clone(),
+            temper: TemperSettings::NONE,
+            ..TrainSettings::default()
+        };
+        let mut warm_up = WarmUp::default();
+        // Planned for a million steps, of which half are the warm-up; then for as few as fit.
+        (1..=600).for_each(|step| {
+            let at = Position { step: 1000 * step, steps: 1_000_000 };
+            warm_up.observe(at, step, &settings, -3.0);
+        });
+        assert_eq!(warm_up.ended, Some(500));
+        let at = |step: u64| Position { step, steps: 2000 };
+        let found = [1000, 1300, 1400].map(|step| warm_up.has_settled(at(step), &information));
+        assert_eq!(found, [false, false, true]);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A training step is some hundred short operations. A general work-stealing pool puts idle threads to sleep within
 //! microseconds and pays for waking them at every operation; on small networks that costs more than the second core brings.
-//! Here idle threads keep looking for work for a fraction of a millisecond before they sleep, tasks are handed out by one
-//! atomic counter, and nothing allocates. Regions may be nested: whoever is idle helps wherever tasks are left.
+//! Here idle threads keep looking for work for a fraction of a millisecond before they sleep, giving way to other programs all the
+//! while, tasks are handed out by one atomic counter, and nothing allocates. Regions may be nested: whoever is idle helps wherever tasks are left.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,6 +14,14 @@ use super::region::Region;
 
 /// How long an idle thread looks for work before it sleeps.
 pub(super) const PATIENCE: Duration = Duration::from_micros(300);
+
+/// How long it keeps its core meanwhile. After that every look gives way to whoever else wants the core: where nobody does, that
+/// costs less than a microsecond; where several runs share the cores, a thread that waits would keep others from working, perhaps
+/// the very one that it waits for.
+const EAGER: Duration = Duration::from_micros(20);
+
+/// Looks of a caller, a few microseconds, before it gives way likewise.
+const EAGER_LOOKS: u32 = 128;
 
 /// The caller's thread and its helpers.
 #[derive(Debug)]
@@ -106,9 +114,8 @@ impl Drop for Closing<'_> {
         let mut looks = 0u32;
         let panicked = self.region.close(|| {
             if std::thread::panicking() || !self.shared.regions.iter().any(Region::help) {
-                looks += 1;
-                // Give way where there are more threads than cores.
-                if looks.is_multiple_of(1024) { std::thread::yield_now() } else { std::hint::spin_loop() }
+                looks = looks.saturating_add(1);
+                if looks > EAGER_LOOKS { std::thread::yield_now() } else { std::hint::spin_loop() }
             }
         });
         if panicked && !std::thread::panicking() {
@@ -123,14 +130,17 @@ impl Shared {
         let mut idle_since = Instant::now();
         while !self.stop.load(Ordering::SeqCst) {
             let opened = self.opened.load(Ordering::SeqCst);
-            let helped = self.regions.iter().any(Region::help);
-            if helped {
+            if self.regions.iter().any(Region::help) {
                 idle_since = Instant::now();
-            } else if idle_since.elapsed() < PATIENCE {
-                (0..32).for_each(|_| std::hint::spin_loop());
-            } else {
-                self.sleep(opened);
-                idle_since = Instant::now();
+                continue;
+            }
+            match idle_since.elapsed() {
+                idle if idle < EAGER => (0..32).for_each(|_| std::hint::spin_loop()),
+                idle if idle < PATIENCE => std::thread::yield_now(),
+                _ => {
+                    self.sleep(opened);
+                    idle_since = Instant::now();
+                }
             }
         }
     }

@@ -138,9 +138,14 @@ fn simulated_table(rows: usize, seed: u64) -> RegressionData {
     let response = (0..rows).map(|row| 2.0 + columns[0][row] - 0.4 * columns[1][row] + stream.normal()).collect();
     let term = |(place, values): (usize, &Vec<f64>)| {
         let name = format!("x{place}");
-        Term { columns: vec![name.clone()], name, values: values.clone(), always: false }
+        Term { columns: vec![name.clone()], name, values: values.clone(), always: false, parents: Vec::new() }
     };
-    RegressionData { response_name: "y".into(), response, terms: columns.iter().enumerate().map(term).collect() }
+    RegressionData {
+        response_name: "y".into(),
+        response,
+        terms: columns.iter().enumerate().map(term).collect(),
+        ..RegressionData::default()
+    }
 }
 
 fn without(table: &RegressionData, row: usize) -> RegressionData {

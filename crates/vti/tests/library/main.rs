@@ -15,4 +15,5 @@ mod psis;
 mod pytorch;
 mod selection;
 mod spaces;
+mod weights;
 mod words;

@@ -17,11 +17,11 @@ use crate::hald::hald;
 
 /// A covariate.
 fn term(name: &str, values: Vec<f64>) -> Term {
-    Term { name: name.into(), columns: vec![name.into()], values, always: false }
+    Term { name: name.into(), columns: vec![name.into()], values, always: false, parents: Vec::new() }
 }
 
 /// Random covariates, one of them a group of two columns, one always in; the response suits the likelihood.
-fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
+pub(crate) fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
     let mut stream = Stream::new(5, Purpose::Other(0), 0, 0);
     let mut normals = |n: usize| (0..n).map(|_| stream.normal()).collect::<Vec<f64>>();
     let (a, b, c, d) = (normals(rows), normals(rows), normals(2 * rows), normals(rows));
@@ -31,14 +31,37 @@ fn random_table(rows: usize, likelihood: &Likelihood) -> RegressionData {
             let eta = 0.4 + 0.8 * a[i] - 0.5 * c[i];
             match likelihood {
                 Likelihood::Logistic {} => f64::from(u8::from(eta + noise[i] > 0.0)),
-                Likelihood::Poisson {} => (eta + 0.5 * noise[i]).exp().round(),
+                likelihood if likelihood.has_counts() => (eta + 0.5 * noise[i]).exp().round(),
                 _ => eta + noise[i],
             }
         })
         .collect();
-    let group = Term { name: "c".into(), columns: vec!["c1".into(), "c2".into()], values: c, always: false };
+    let group = Term {
+        name: "c".into(),
+        columns: vec!["c1".into(), "c2".into()],
+        values: c,
+        always: false,
+        parents: Vec::new(),
+    };
     let always = Term { always: true, ..term("d", d) };
-    RegressionData { response_name: "y".into(), response, terms: vec![term("a", a), always, term("b", b), group] }
+    RegressionData {
+        response_name: "y".into(),
+        response,
+        terms: vec![term("a", a), always, term("b", b), group],
+        ..RegressionData::default()
+    }
+}
+
+/// Part of what is to be explained is known: a third of the first covariate.
+pub(crate) fn with_offset(table: RegressionData) -> RegressionData {
+    let offset = table.terms[0].values.iter().map(|x| 0.3 * x - 0.2).collect();
+    RegressionData { offset, ..table }
+}
+
+/// Rows count once to three times.
+pub(crate) fn with_weights(table: RegressionData) -> RegressionData {
+    let weights = (0..table.response.len()).map(|row| (1 + row % 3) as f64).collect();
+    RegressionData { weights, ..table }
 }
 
 #[test]
@@ -50,15 +73,20 @@ fn gradients_agree_with_central_differences() {
         Likelihood::StudentT { df: 4.0 },
         Likelihood::Logistic {},
         Likelihood::Poisson {},
+        Likelihood::NegativeBinomial { size: None },
+        Likelihood::NegativeBinomial { size: Some(2.5) },
     ];
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
-            let table = random_table(37, &likelihood);
+            let table = with_weights(with_offset(random_table(37, &likelihood)));
             let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
             let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
             for model in [[0, 0, 0], [1, 0, 1], [1, 1, 1]] {
-                let scaled = usize::from(likelihood.has_scale());
-                let dim = scaled + 2 + usize::from(model[0]) + usize::from(model[1]) + 2 * usize::from(model[2]);
+                let dim = likelihood.own_parameters()
+                    + 2
+                    + usize::from(model[0])
+                    + usize::from(model[1])
+                    + 2 * usize::from(model[2]);
                 let theta: Vec<f64> =
                     (0..dim).map(|i| 0.9 - 0.23 * i as f64 + if i == 0 { 0.3 } else { 0.0 }).collect();
                 let mut gradient = vec![f64::NAN; dim];
@@ -145,10 +173,16 @@ fn gray_codes_visit_every_model_once_and_agree_with_a_direct_solution() {
     let mut terms: Vec<Term> =
         (0..13).map(|i| term(&format!("x{i}"), (0..rows).map(|_| stream.normal()).collect())).collect();
     let values = (0..2 * rows).map(|_| stream.normal()).collect();
-    terms.push(Term { name: "g".into(), columns: vec!["g1".into(), "g2".into()], values, always: false });
+    terms.push(Term {
+        name: "g".into(),
+        columns: vec!["g1".into(), "g2".into()],
+        values,
+        always: false,
+        parents: Vec::new(),
+    });
     terms[4].always = true;
     let response = (0..rows).map(|i| terms[0].values[i] - terms[2].values[i] + stream.normal()).collect();
-    let table = RegressionData { response_name: "y".into(), response, terms };
+    let table = RegressionData { response_name: "y".into(), response, terms, ..RegressionData::default() };
     let prior = CoefficientPrior::Normal { scale: 1.5 };
     let settings = SelectionSettings {
         likelihood: Likelihood::Gaussian { sigma: Some(1.1) },
@@ -251,10 +285,12 @@ fn frames_lie_where_posteriors_do() {
         Likelihood::StudentT { df: 4.0 },
         Likelihood::Logistic {},
         Likelihood::Poisson {},
+        Likelihood::NegativeBinomial { size: None },
+        Likelihood::NegativeBinomial { size: Some(2.5) },
     ];
     for likelihood in likelihoods {
         for prior in [CoefficientPrior::Normal { scale: 1.5 }, CoefficientPrior::G { g: None }] {
-            let mut table = random_table(60, &likelihood);
+            let mut table = with_weights(with_offset(random_table(60, &likelihood)));
             if likelihood.has_scale() {
                 // Far from unit scale.
                 table.response.iter_mut().for_each(|y| *y = 1e4 + 300.0 * *y);
@@ -336,4 +372,85 @@ fn the_g_that_is_asked_for_is_the_g_of_the_prior() {
     };
     assert_eq!(value(None), value(Some(160.0)));
     assert_ne!(value(None), value(Some(40.0)));
+}
+
+#[test]
+fn an_offset_shifts_the_predictors() {
+    let scale = 1.5;
+    let log_prior = |b: f64| -0.5 * (b / scale).powi(2);
+    let mixed = Likelihood::NegativeBinomial { size: Some(2.5) };
+    for likelihood in [Likelihood::Logistic {}, Likelihood::Poisson {}, mixed] {
+        let prior = CoefficientPrior::Normal { scale };
+        let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+        let table = random_table(37, &likelihood);
+        let density = |table: &RegressionData, intercept: f64, slope: f64| {
+            let selection = Selection::new(table, Standardise::Raw, &settings).unwrap();
+            let theta = [intercept, 0.4, slope];
+            let value = selection.log_density(&[1, 0, 0], &theta, &mut [0.0; 3]).unwrap();
+            value - log_prior(intercept) - log_prior(slope)
+        };
+        let (with, without) = (density(&with_offset(table.clone()), 0.6, 0.5), density(&table, 0.6 - 0.2, 0.5 + 0.3));
+        assert!((with - without).abs() < 1e-9, "{likelihood:?}: {with} {without}");
+    }
+}
+
+#[test]
+fn an_offset_is_taken_from_a_gaussian_response() {
+    for likelihood in [Likelihood::Gaussian { sigma: None }, Likelihood::StudentT { df: 4.0 }] {
+        let with = with_offset(random_table(37, &likelihood));
+        let mut without = RegressionData { offset: Vec::new(), ..with.clone() };
+        without.response.iter_mut().zip(&with.offset).for_each(|(y, offset)| *y -= offset);
+        let settings = SelectionSettings { likelihood, ..SelectionSettings::default() };
+        let [with, without] =
+            [with, without].map(|table| Selection::new(&table, Standardise::Full, &settings).unwrap());
+        let density = |selection: &Selection| {
+            let theta = [0.8, 0.2, -0.1, 0.5];
+            selection.log_density(&[1, 0, 0], &theta, &mut [0.0; 4]).unwrap()
+        };
+        assert_eq!(density(&with), density(&without));
+        if let Likelihood::Gaussian { .. } = likelihood {
+            let evidences = |selection: &Selection| log_evidences(selection, &Workers::SINGLE).unwrap();
+            assert_eq!(evidences(&with), evidences(&without));
+        }
+    }
+}
+
+/// `log p(y | μ, r)` of a negative binomial count as textbooks have it, by products.
+fn log_mixed_count(y: f64, mean: f64, size: f64) -> f64 {
+    let p = size / (size + mean);
+    let ways: f64 = (0..y as u32).map(|k| ((size + f64::from(k)) / f64::from(k + 1)).ln()).sum();
+    ways + size * p.ln() + y * (1.0 - p).ln()
+}
+
+#[test]
+fn negative_binomial_densities_are_those_of_textbooks() {
+    let mut table = random_table(37, &Likelihood::Poisson {});
+    // Counts that are not summed one by one as well.
+    (table.response[3], table.response[4]) = (129.0, 1000.0);
+    let prior = CoefficientPrior::Normal { scale: 1.5 };
+    let theta = [0.5, 0.2, 0.7];
+    let predictor = |selection: &Selection, row: usize| {
+        let design = selection.design();
+        theta.iter().enumerate().map(|(column, b)| b * design.column(column)[row]).sum::<f64>()
+    };
+    let log_prior: f64 =
+        theta.iter().map(|b| -0.5 * (b / 1.5f64).powi(2) - 1.5f64.ln() - 0.5 * std::f64::consts::TAU.ln()).sum();
+    for size in [0.2, 3.0, 500.0] {
+        let likelihood = Likelihood::NegativeBinomial { size: Some(size) };
+        let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+        let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+        let found = selection.log_density(&[1, 0, 0], &theta, &mut [0.0; 3]).unwrap();
+        let rows = table.response.iter().enumerate();
+        let truth: f64 = rows.map(|(row, y)| log_mixed_count(*y, predictor(&selection, row).exp(), size)).sum();
+        assert!((found - truth - log_prior).abs() < 1e-8 * truth.abs(), "{size}: {found} {truth}");
+    }
+    // Of a large size they are Poisson counts.
+    let value = |likelihood: Likelihood| {
+        let settings = SelectionSettings { likelihood, prior, ..SelectionSettings::default() };
+        let table = random_table(37, &likelihood);
+        let selection = Selection::new(&table, Standardise::Full, &settings).unwrap();
+        selection.log_density(&[1, 0, 0], &theta, &mut [0.0; 3]).unwrap()
+    };
+    let (mixed, poisson) = (value(Likelihood::NegativeBinomial { size: Some(1e7) }), value(Likelihood::Poisson {}));
+    assert!((mixed - poisson).abs() < 1e-3, "{mixed} {poisson}");
 }

@@ -66,6 +66,22 @@ fn two_parameters_agree_with_a_slow_sum() {
     check(Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 });
     // Small noise: several rows can be the ones that are believed, and the posterior has more than one peak.
     check(Likelihood::Robust { alpha: 0.5, sigma1: 0.2, sigma2: 5.0 });
+    let mut counts = table.clone();
+    counts.response.iter_mut().for_each(|y| *y = (1.0 + *y).abs().powi(2).round());
+    let mixed = selection(&counts, Likelihood::NegativeBinomial { size: Some(1.5) }, prior);
+    let (found, expected) = (quadrature(&mixed, &[1]), slow(&mixed, &[1], 7.0));
+    assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    // The size is a parameter: the evidence is an integral over it, too.
+    let unknown = selection(&counts, Likelihood::NegativeBinomial { size: None }, prior);
+    let (found, step) = (quadrature(&unknown, &[0]), 0.05);
+    let log_joint = |log_size: f64, intercept: f64| {
+        unknown.log_density(&[0], &[log_size.exp(), intercept], &mut [0.0; 2]).unwrap() + log_size
+    };
+    let lines = (-240..=240).map(|i| step * f64::from(i));
+    let along = |log_size: f64| (-120..=120).map(move |j| (log_size, step * f64::from(j)));
+    let sum: f64 = lines.flat_map(along).map(|(log_size, intercept)| log_joint(log_size, intercept).exp()).sum();
+    let expected = (sum * step * step).ln();
+    assert!((found - expected).abs() < 1e-6, "{found} {expected}");
     table.response.iter_mut().for_each(|y| *y = f64::from(u8::from(*y > 0.0)));
     let selection = selection(&table, Likelihood::Logistic {}, prior);
     let (found, expected) = (quadrature(&selection, &[1]), slow(&selection, &[1], 7.0));

@@ -10,8 +10,13 @@ pub(crate) fn hald() -> RegressionData {
     let column = |place: usize| rows.iter().map(|row| row[place]).collect::<Vec<f64>>();
     let term = |place: usize| {
         let name = names[place].to_string();
-        Term { columns: vec![name.clone()], name, values: column(place), always: false }
+        Term { columns: vec![name.clone()], name, values: column(place), always: false, parents: Vec::new() }
     };
     // The response comes last.
-    RegressionData { response_name: names[4].into(), response: column(4), terms: (0..4).map(term).collect() }
+    RegressionData {
+        response_name: names[4].into(),
+        response: column(4),
+        terms: (0..4).map(term).collect(),
+        ..RegressionData::default()
+    }
 }

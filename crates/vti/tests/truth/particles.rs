@@ -40,13 +40,18 @@ fn table() -> RegressionData {
     let response = (0..40).map(|row| columns[0][row] - 0.6 * columns[2][row] + stream.normal()).collect();
     let terms = columns.into_iter().enumerate().map(|(number, values)| {
         let name = format!("x{}", number + 1);
-        Term { columns: vec![name.clone()], name, values, always: false }
+        Term { columns: vec![name.clone()], name, values, always: false, parents: Vec::new() }
     });
-    RegressionData { response_name: "y".into(), response, terms: terms.collect() }
+    RegressionData { response_name: "y".into(), response, terms: terms.collect(), ..RegressionData::default() }
 }
 
 fn selection(prior: CoefficientPrior, sigma: Option<f64>, model_prior: ModelPrior) -> Selection {
-    let settings = SelectionSettings { likelihood: Likelihood::Gaussian { sigma }, prior, model_prior };
+    let settings = SelectionSettings {
+        likelihood: Likelihood::Gaussian { sigma },
+        prior,
+        model_prior,
+        ..SelectionSettings::default()
+    };
     Selection::new(&table(), Standardise::Full, &settings).unwrap()
 }
 
@@ -231,6 +236,7 @@ fn all_ways_to_an_evidence_agree() {
         likelihood: Likelihood::Gaussian { sigma: Some(1.0) },
         prior: CoefficientPrior::Normal { scale: 1.0 },
         model_prior: ModelPrior::Uniform {},
+        ..SelectionSettings::default()
     };
     let selection = Arc::new(Selection::new(&table, Standardise::Full, &settings).unwrap());
     let workers = Workers::new(2).unwrap();

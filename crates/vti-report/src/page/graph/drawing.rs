@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::corrected;
 use super::lines::{Line, Mark, View, left_out, lines};
-use super::{FAINT, Known, SURE, said};
+use super::{FAINT, HIDDEN_CAUSES, Known, SURE, said};
 use crate::layered::{CORNER, Layout, NODE_HEIGHT, PORT, Plan, Route, layout};
 use crate::markup::escape;
 use crate::plot::{Px, fit, text_width};
@@ -44,7 +44,7 @@ pub(in super::super) fn section(known: &Known<'_>) -> Option<String> {
 fn caption(known: &Known<'_>) -> String {
     let mut text = format!(
         "Causes stand above their effects, as far as the most probable graph tells. The drawing shows{} probabilities; every \
-         number is also in the table below.",
+         number is also in the table below. {HIDDEN_CAUSES}",
         corrected(known.versions)
     );
     match left_out(known) {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::bars::{Ruler, legend, number_cells, number_columns};
 use super::super::corrected;
 use super::super::table::{Cell, Column, Kind, folded};
-use super::{Known, matrix, said};
+use super::{HIDDEN_CAUSES, Known, matrix, said};
 use crate::markup::escape;
 use crate::number;
 
@@ -23,7 +23,7 @@ pub(in super::super) fn section(known: &Known<'_>) -> Option<String> {
     let framed = if known.truth.is_some() { " Framed cells are edges of the known graph." } else { "" };
     Some(format!(
         "<h2>Edge probabilities</h2><p class=\"caption\">Rows are causes, columns are effects: each cell is the{} \
-         probability of the edge from its row to its column.{framed} Point at a cell for all its numbers.</p>{}{}",
+         probability of the edge from its row to its column.{framed} Point at a cell for all its numbers. {HIDDEN_CAUSES}</p>{}{}",
         corrected(known.versions),
         heat_map(known),
         list(known)

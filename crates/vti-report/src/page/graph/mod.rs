@@ -1,5 +1,6 @@
 //! Causal graphs: the drawing, the probabilities of edges, the order of nodes, the distance from a known graph.
 
+mod classes;
 mod drawing;
 mod edges;
 mod lines;
@@ -9,6 +10,7 @@ mod order;
 mod said;
 mod truth;
 
+pub(super) use classes::{HIDDEN_CAUSES, section as classes};
 pub(super) use drawing::section as drawing;
 pub(super) use edges::section as edges;
 pub(super) use listed::listed;

@@ -124,6 +124,7 @@ fn ancestors(known: &Known<'_>, order: &[usize]) -> Option<String> {
     });
     Some(format!(
         "<p class=\"caption\">The probability that a directed path leads from the row to the column: that the one acts on \
-         the other, directly or through others. Nodes are sorted by their mean position.</p>{map}"
+         the other, directly or through others, if no hidden common cause stands behind them. Nodes are sorted by their mean \
+         position.</p>{map}"
     ))
 }

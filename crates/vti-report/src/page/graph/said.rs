@@ -25,8 +25,7 @@ pub(super) fn line(known: &Known<'_>, line: &Line) -> String {
     let (mut text, [there, back]) = if line.is_directed {
         (arrow(known, from, to), ["this direction".to_owned(), "reversed".to_owned()])
     } else {
-        let heading = format!("{} — {}", known.name(from), known.name(to));
-        (heading, [arrow(known, from, to), arrow(known, to, from)])
+        (line_between(known, from, to), [arrow(known, from, to), arrow(known, to, from)])
     };
     if let Some(mark) = line.mark {
         text += &format!(" ({})", mark.name());
@@ -40,7 +39,7 @@ pub(super) fn line(known: &Known<'_>, line: &Line) -> String {
             text += &format!("\neffect, {name}: {effect}");
         }
     }
-    text
+    text + "\nunless a hidden common cause stands behind both"
 }
 
 /// About a node.
@@ -57,7 +56,9 @@ pub(super) fn node(known: &Known<'_>, node: usize) -> String {
     }
     let causes = (0..known.nodes).filter(|&other| other != node).map(|other| (known.weight(other, node), other));
     let effects = (0..known.nodes).filter(|&other| other != node).map(|other| (known.weight(node, other), other));
-    text + &neighbours(known, "causes", causes.collect()) + &neighbours(known, "effects", effects.collect())
+    text + &neighbours(known, "causes", causes.collect())
+        + &neighbours(known, "effects", effects.collect())
+        + "\nunless a hidden common cause stands behind both"
 }
 
 fn neighbours(known: &Known<'_>, what: &str, mut others: Vec<(f64, usize)>) -> String {
@@ -71,6 +72,11 @@ fn neighbours(known: &Known<'_>, what: &str, mut others: Vec<(f64, usize)>) -> S
         named.push(format!("{more} more"));
     }
     if named.is_empty() { format!("\nno probable {what}") } else { format!("\n{what}: {}", named.join(", ")) }
+}
+
+/// "a — b".
+pub(super) fn line_between(known: &Known<'_>, a: usize, b: usize) -> String {
+    format!("{} — {}", known.name(a), known.name(b))
 }
 
 /// "a → b".

@@ -45,6 +45,7 @@ impl Blocks for Dag {
         let mut value = [f64::NAN];
         match &*self.likelihood {
             Likelihood::Linear(linear) => value[0] = linear.log_likelihood(node, parents, theta, gradient),
+            Likelihood::Bge(bge) => value[0] = bge.log_likelihood(node, parents, theta, gradient),
             Likelihood::Single(mlp) => mlp.log_likelihoods(node, parents, theta, &mut value, gradient),
             Likelihood::Double(mlp) => mlp.log_likelihoods(node, parents, theta, &mut value, gradient),
         }
@@ -53,7 +54,7 @@ impl Blocks for Dag {
 
     fn log_arrangement(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
         match &*self.likelihood {
-            Likelihood::Linear(_) => 0.0,
+            Likelihood::Linear(_) | Likelihood::Bge(_) => 0.0,
             Likelihood::Single(mlp) => mlp.log_arrangement(node, parents, theta, gradient),
             Likelihood::Double(mlp) => mlp.log_arrangement(node, parents, theta, gradient),
         }
@@ -62,8 +63,17 @@ impl Blocks for Dag {
     fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
         match &*self.likelihood {
             Likelihood::Linear(linear) => linear.preconditioner(node, parents),
+            Likelihood::Bge(bge) => bge.preconditioner(node, parents),
             Likelihood::Single(mlp) => mlp.preconditioner(node, parents),
             Likelihood::Double(mlp) => mlp.preconditioner(node, parents),
+        }
+    }
+
+    fn work(&self, node: usize, parents: u64) -> f64 {
+        match &*self.likelihood {
+            Likelihood::Linear(_) | Likelihood::Bge(_) => 1.0,
+            Likelihood::Single(mlp) => mlp.work(node, parents),
+            Likelihood::Double(mlp) => mlp.work(node, parents),
         }
     }
 
@@ -71,6 +81,7 @@ impl Blocks for Dag {
     fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
         match &*self.likelihood {
             Likelihood::Linear(linear) => linear.log_evidence(node, parents),
+            Likelihood::Bge(bge) => bge.log_evidence(node, parents),
             Likelihood::Single(mlp) => mlp.log_evidence_estimate(node, parents),
             Likelihood::Double(mlp) => mlp.log_evidence_estimate(node, parents),
         }
@@ -78,7 +89,7 @@ impl Blocks for Dag {
 
     fn heed(&self, stop: Arc<AtomicBool>) {
         match &*self.likelihood {
-            Likelihood::Linear(_) => {}
+            Likelihood::Linear(_) | Likelihood::Bge(_) => {}
             Likelihood::Single(mlp) => mlp.heed(stop),
             Likelihood::Double(mlp) => mlp.heed(stop),
         }
@@ -86,7 +97,7 @@ impl Blocks for Dag {
 
     fn findings(&self) -> State {
         match &*self.likelihood {
-            Likelihood::Linear(_) => State::default(),
+            Likelihood::Linear(_) | Likelihood::Bge(_) => State::default(),
             Likelihood::Single(mlp) => mlp.findings(),
             Likelihood::Double(mlp) => mlp.findings(),
         }
@@ -94,14 +105,14 @@ impl Blocks for Dag {
 
     fn restore_findings(&self, findings: &mut State) -> Result<(), StateError> {
         match &*self.likelihood {
-            Likelihood::Linear(_) => Ok(()),
+            Likelihood::Linear(_) | Likelihood::Bge(_) => Ok(()),
             Likelihood::Single(mlp) => mlp.restore_findings(findings),
             Likelihood::Double(mlp) => mlp.restore_findings(findings),
         }
     }
 
     fn has_exact_evidences(&self) -> bool {
-        matches!(&*self.likelihood, Likelihood::Linear(_))
+        matches!(&*self.likelihood, Likelihood::Linear(_) | Likelihood::Bge(_))
     }
 
     fn log_likelihood_batch(
@@ -109,6 +120,10 @@ impl Blocks for Dag {
         particles: &mut [BlockParticles<'_>],
         workers: &Workers,
     ) -> Result<bool, BatchError> {
+        // Under BGe weights depend on σ beforehand: their evidences are known without any particles.
+        if matches!(&*self.likelihood, Likelihood::Bge(_)) {
+            return Ok(false);
+        }
         workers.for_each(particles, |_, particles| self.log_likelihoods(particles));
         Ok(true)
     }
@@ -135,6 +150,7 @@ impl Dag {
                     *value = linear.log_likelihood(node, parents, &theta[place.clone()], &mut gradients[place]);
                 }
             }
+            Likelihood::Bge(_) => values.fill(f64::NAN),
             Likelihood::Single(mlp) => mlp.log_likelihoods(node, parents, &theta, values, gradients),
             Likelihood::Double(mlp) => mlp.log_likelihoods(node, parents, &theta, values, gradients),
         }

@@ -3,6 +3,7 @@
 //! Given σ_j the weights are normal. What is left is σ_j: known, or a density of one variable.
 
 use super::Dag;
+use super::bge::BgePosterior;
 use super::linear::{Linear, Weights};
 use super::sem::Likelihood;
 use crate::graph::nodes_of;
@@ -28,7 +29,47 @@ use crate::triangular::{log_diagonal, multiply_transposed, solve, solve_transpos
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct NodePosterior<'a> {
+pub struct NodePosterior<'a>(Kind<'a>);
+
+/// By the prior.
+#[derive(Debug)]
+enum Kind<'a> {
+    Independent(Independent<'a>),
+    /// None where rounding leaves a matrix without its decomposition; and the number of parameters.
+    Bge(Option<BgePosterior>, usize),
+}
+
+impl NodePosterior<'_> {
+    /// A draw of θ; parameters are not numbers where rounding leaves a matrix without its decomposition.
+    pub fn draw(&self, stream: &mut Stream) -> Vec<f64> {
+        match &self.0 {
+            Kind::Independent(posterior) => posterior.draw(stream),
+            Kind::Bge(Some(posterior), _) => posterior.draw(stream),
+            Kind::Bge(None, dim) => vec![f64::NAN; *dim],
+        }
+    }
+
+    /// `log p(θ_j | y, π_j)`; −∞ where σ is not positive, not a number where there are more or fewer parameters.
+    pub fn log_density(&self, theta: &[f64]) -> f64 {
+        match &self.0 {
+            Kind::Independent(posterior) => posterior.log_density(theta),
+            Kind::Bge(posterior, _) => posterior.as_ref().map_or(f64::NAN, |posterior| posterior.log_density(theta)),
+        }
+    }
+
+    /// First and second moments of all parameters.
+    pub fn moments(&self) -> Vec<[f64; 2]> {
+        match &self.0 {
+            Kind::Independent(posterior) => posterior.moments(),
+            Kind::Bge(Some(posterior), _) => posterior.moments(),
+            Kind::Bge(None, dim) => vec![[0.0; 2]; *dim],
+        }
+    }
+}
+
+/// Under independent priors of weights and noise.
+#[derive(Debug)]
+struct Independent<'a> {
     linear: &'a Linear,
     node: usize,
     parents: Vec<usize>,
@@ -41,7 +82,14 @@ impl Dag {
     /// not linear.
     pub fn node_posterior(&self, node: usize, parents: u64) -> Option<NodePosterior<'_>> {
         match &*self.likelihood {
-            Likelihood::Linear(linear) => Some(NodePosterior::new(linear, node, nodes_of(parents).collect())),
+            Likelihood::Linear(linear) => {
+                let posterior = Independent::new(linear, node, nodes_of(parents).collect());
+                Some(NodePosterior(Kind::Independent(posterior)))
+            }
+            Likelihood::Bge(bge) => {
+                let dim = 1 + parents.count_ones() as usize;
+                Some(NodePosterior(Kind::Bge(bge.posterior(node, parents), dim)))
+            }
             Likelihood::Single(_) | Likelihood::Double(_) => None,
         }
     }
@@ -50,10 +98,12 @@ impl Dag {
 /// Mean and standard deviation of the prior of log σ.
 const LOG_SCALE_PRIOR: (f64, f64) = (0.0, 1.0);
 
-impl<'a> NodePosterior<'a> {
+impl<'a> Independent<'a> {
     fn new(linear: &'a Linear, node: usize, parents: Vec<usize>) -> Self {
         let scale = linear.sigma.is_none().then(|| {
-            ScaleSteps::new(linear.rows, LOG_SCALE_PRIOR, |log_sigma| log_joint(linear, node, &parents, log_sigma))
+            ScaleSteps::new(linear.products.rows(node), LOG_SCALE_PRIOR, |log_sigma| {
+                log_joint(linear, node, &parents, log_sigma)
+            })
         });
         Self { linear, node, parents, scale }
     }
@@ -63,7 +113,7 @@ impl<'a> NodePosterior<'a> {
     }
 
     /// A draw of θ; weights are not numbers where rounding leaves a matrix without its decomposition.
-    pub fn draw(&self, stream: &mut Stream) -> Vec<f64> {
+    fn draw(&self, stream: &mut Stream) -> Vec<f64> {
         let (mut theta, sigma) = match (self.linear.sigma, &self.scale) {
             (None, Some(steps)) => {
                 let density = |log_sigma| log_joint(self.linear, self.node, &self.parents, log_sigma);
@@ -83,7 +133,7 @@ impl<'a> NodePosterior<'a> {
     }
 
     /// `log p(θ_j | y, π_j)`; −∞ where σ is not positive, not a number where there are more or fewer parameters.
-    pub fn log_density(&self, theta: &[f64]) -> f64 {
+    fn log_density(&self, theta: &[f64]) -> f64 {
         let (sigma, weights, of_scale) = match (self.linear.sigma, &self.scale, theta) {
             (None, Some(_), [sigma, ..]) if *sigma <= 0.0 => return f64::NEG_INFINITY,
             (None, Some(steps), [sigma, weights @ ..]) => {
@@ -106,7 +156,7 @@ impl<'a> NodePosterior<'a> {
     }
 
     /// First and second moments of all parameters.
-    pub fn moments(&self) -> Vec<[f64; 2]> {
+    fn moments(&self) -> Vec<[f64; 2]> {
         let unknown = usize::from(self.scale.is_some());
         let mut found = vec![[0.0; 2]; unknown + self.parents.len()];
         let scales = match (self.linear.sigma, &self.scale) {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Interventions;
+
 /// Measurements: a column per node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeData {
@@ -45,14 +47,24 @@ impl NodeData {
 
     /// Brings columns to a scale; what each was divided by.
     pub fn scale(&mut self, scaling: Scaling) -> Vec<f64> {
+        self.scale_undisturbed(scaling, &Interventions::default())
+    }
+
+    /// The same by means and standard deviations of the rows in which nothing was set; where these are few, of those in which the
+    /// node itself was not: what is set has another mean, and so has all that follows from it.
+    pub fn scale_undisturbed(&mut self, scaling: Scaling, interventions: &Interventions) -> Vec<f64> {
+        let count = self.rows();
+        let reference: Vec<Vec<usize>> =
+            (0..self.columns.len()).map(|node| interventions.reference(node, count)).collect();
         if scaling != Scaling::None {
-            for column in &mut self.columns {
-                let centre = mean(column.iter().copied());
+            for (column, rows) in self.columns.iter_mut().zip(&reference) {
+                let centre = mean(rows.iter().map(|&row| column[row]));
                 column.iter_mut().for_each(|value| *value -= centre);
             }
         }
-        let mean_square = |column: &Vec<f64>| mean(column.iter().map(|value| value * value));
-        let squares: Vec<f64> = self.columns.iter().map(mean_square).collect();
+        let mean_square =
+            |(column, rows): (&Vec<f64>, &Vec<usize>)| mean(rows.iter().map(|&row| column[row] * column[row]));
+        let squares: Vec<f64> = self.columns.iter().zip(&reference).map(mean_square).collect();
         let scales: Vec<f64> = match scaling {
             Scaling::None | Scaling::Centre => vec![1.0; squares.len()],
             Scaling::Columns => squares.iter().map(|square| square.sqrt()).collect(),
@@ -67,12 +79,13 @@ impl NodeData {
     }
 
     /// The first column whose mean is more than a standard deviation from 0, which nodes without parents are taken to have:
-    /// its name and its mean.
-    pub fn far_from_zero(&self) -> Option<(&str, f64)> {
-        let mut columns = self.names.iter().zip(&self.columns);
-        columns.find_map(|(name, column)| {
-            let centre = mean(column.iter().copied());
-            let variance = mean(column.iter().map(|value| (value - centre).powi(2)));
+    /// its name and its mean. Rows in which something was set do not count.
+    pub fn far_from_zero(&self, interventions: &Interventions) -> Option<(&str, f64)> {
+        let mut columns = self.names.iter().zip(&self.columns).enumerate();
+        columns.find_map(|(node, (name, column))| {
+            let rows = interventions.reference(node, column.len());
+            let centre = mean(rows.iter().map(|&row| column[row]));
+            let variance = mean(rows.iter().map(|&row| (column[row] - centre).powi(2)));
             (centre * centre > variance).then_some((name.as_str(), centre))
         })
     }
@@ -121,8 +134,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_were_set_have_no_part_in_means() {
+        let rows = 24;
+        // b follows a, which is set to 100 in every other row.
+        let a: Vec<f64> = (0..rows).map(|row| if row % 2 == 1 { 100.0 } else { f64::from(row % 4) + 4.0 }).collect();
+        let b: Vec<f64> = a.iter().map(|a| 3.0 * a).collect();
+        let set = Interventions::new((0..rows).map(|row| row as u64 % 2).collect());
+        let names = ["a", "b"].map(String::from).to_vec();
+        let mut table = NodeData { names, columns: vec![a, b] };
+        assert_eq!(table.far_from_zero(&set).map(|(name, _)| name), Some("a"));
+        let scales = table.scale_undisturbed(Scaling::Columns, &set);
+        assert!((scales[0] - 1.0).abs() < 1e-12 && (scales[1] - 3.0).abs() < 1e-12, "{scales:?}");
+        assert_eq!(table.far_from_zero(&set), None);
+        // The equation of b has no intercept.
+        assert!(table.columns[0].iter().zip(&table.columns[1]).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+
+    #[test]
     fn means_far_from_zero_are_found() {
-        assert_eq!(table().far_from_zero(), Some(("a", 3.0)));
-        assert_eq!(scaled(Scaling::Centre).0.far_from_zero(), None);
+        assert_eq!(table().far_from_zero(&Interventions::default()), Some(("a", 3.0)));
+        assert_eq!(scaled(Scaling::Centre).0.far_from_zero(&Interventions::default()), None);
     }
 }

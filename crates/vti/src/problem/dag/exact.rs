@@ -3,9 +3,11 @@
 //! The evidence of a graph is a product over nodes, so n 2^{n−1} numbers decide the posterior of all graphs.
 
 use super::linear::Linear;
-use super::{Dag, DagSettings, NodeData, Noise, Sem, StructurePrior};
+use super::products::Products;
+use super::{Dag, DagSettings, Interventions, NodeData, Noise, Score, Sem, StructurePrior};
 use crate::graph::{Graph, GraphError, all_dags, nodes_of};
 use crate::optimise::SettingError;
+use crate::problem::Blocks;
 use crate::stats::log_sum_exp;
 
 /// All acyclic graphs with their posterior probabilities.
@@ -29,7 +31,9 @@ const MAX_NODES: usize = 5;
 #[non_exhaustive]
 pub enum ExactError {
     /// Equations whose evidences have no closed form.
-    #[error("exact answers are known for linear equations with known noise only\nhint: --sem linear --noise SIGMA")]
+    #[error(
+        "exact answers are known for linear equations with known noise or under --score bge only\nhint: --sem linear --noise SIGMA, or --sem linear --score bge"
+    )]
     NoClosedForm,
     /// More graphs than can be enumerated.
     #[error(
@@ -59,20 +63,19 @@ pub enum ExactError {
 impl Enumeration {
     /// Whether the graphs of a problem are few enough, and their evidences known.
     pub fn is_affordable(dag: &Dag) -> bool {
-        let DagSettings { sem, noise, .. } = dag.settings();
-        matches!((sem, noise), (Sem::Linear {}, Noise::Known { .. })) && dag.table().names.len() <= MAX_NODES
+        is_closed(dag.settings()) && dag.table().names.len() <= MAX_NODES
     }
 
     /// The exact answer to a problem, or why there is none.
     pub fn of(dag: &Dag) -> Result<Self, ExactError> {
-        let DagSettings { sem, noise, weight_scale, .. } = dag.settings();
-        let (Sem::Linear {}, Noise::Known { sigma }) = (sem, noise) else { return Err(ExactError::NoClosedForm) };
+        if !is_closed(dag.settings()) {
+            return Err(ExactError::NoClosedForm);
+        }
         let nodes = dag.table().names.len();
         if nodes > MAX_NODES {
             return Err(ExactError::TooManyNodes { nodes });
         }
-        let evidence = LinearEvidence::new(dag.table(), *sigma, *weight_scale)?;
-        Ok(enumerate(dag.prior(), |node, parents| evidence.log_evidence(node, parents))?)
+        Ok(enumerate(dag.prior(), |node, parents| dag.log_evidence_estimate(node, parents))?)
     }
 
     /// Places of the graphs, most probable first.
@@ -81,6 +84,12 @@ impl Enumeration {
         order.sort_by(|&a, &b| self.probabilities[b].total_cmp(&self.probabilities[a]).then(a.cmp(&b)));
         order
     }
+}
+
+/// Whether evidences of nodes are formulas, without any quadrature.
+fn is_closed(settings: &DagSettings) -> bool {
+    let DagSettings { sem, noise, score, .. } = settings;
+    *sem == Sem::Linear {} && (matches!(noise, Noise::Known { .. }) || *score != Score::default())
 }
 
 /// The posterior over all acyclic graphs of at most 5 nodes. `log_evidence(node, parents)` is the log evidence of a node's
@@ -140,14 +149,14 @@ impl LinearEvidence {
 
     fn with_noise(table: &NodeData, sigma: Option<f64>, scale: f64) -> Result<Self, SettingError> {
         SettingError::check("weight_scale", scale, scale > 0.0 && scale.is_finite(), "positive")?;
-        Ok(Self(Linear::new(table, sigma, scale)))
+        Ok(Self(Linear::new(Products::new(table, &Interventions::default()), sigma, scale)))
     }
 
     /// The log evidence of a node given its parents, a set whose bit i stands for node i.
     ///
     /// Not a number for a node that does not exist, or where rounding leaves a matrix without its decomposition.
     pub fn log_evidence(&self, node: usize, parents: u64) -> f64 {
-        if nodes_of(parents).chain([node]).any(|node| node >= self.0.nodes) {
+        if nodes_of(parents).chain([node]).any(|node| node >= self.0.products.nodes()) {
             return f64::NAN;
         }
         self.0.log_evidence(node, parents)

@@ -12,13 +12,12 @@
 
 use std::f64::consts::TAU;
 
+use super::Interventions;
 use super::layout::Layout;
+use super::view::{FILL, View};
 use crate::simd::AlignedVec;
 use crate::simd::Real;
 use crate::simd::{Instructions, Kernel, Vector};
-
-/// Columns are filled up with zeros to a multiple of this many rows: as many as any kernel takes at a time.
-const FILL: usize = 64;
 
 /// Rows whose sums are taken in the working precision; sums of panels are in double precision.
 pub(super) const PANEL: usize = 1024;
@@ -50,10 +49,9 @@ pub struct MlpLikelihood<T> {
     pub(super) layout: Layout,
     /// The known standard deviation.
     sigma: Option<f64>,
-    pub(super) rows: usize,
-    /// Distance between columns.
-    stride: usize,
-    /// A column of ones (with biases; else of zeros), and those of the nodes.
+    /// The rows that count for each node.
+    views: Vec<View>,
+    /// For all rows, and for each choice of some of them: a column of ones (with biases; else of zeros), and those of the nodes.
     pub(super) columns: AlignedVec<T>,
     /// Σ x² of each node.
     pub(super) squares: Vec<f64>,
@@ -84,20 +82,42 @@ impl<T: Real> MlpLikelihood<T> {
     pub fn new(columns: &[Vec<f64>], hidden: usize, bias: bool, sigma: Option<f64>) -> Self {
         let hidden = hidden.max(1);
         let rows = columns.first().map_or(0, Vec::len);
-        let stride = rows.next_multiple_of(FILL);
-        let mut data = AlignedVec::zeros((columns.len() + 1) * stride);
-        if bias {
-            data[..rows].fill(T::ONE);
-        }
-        for (to, column) in data.chunks_mut(stride.max(1)).skip(1).zip(columns) {
-            to.iter_mut().zip(column).for_each(|(to, &x)| *to = T::from_f64(x));
-        }
+        let view = View::new(0, rows);
+        let mut data = AlignedVec::zeros(view.len(columns.len()));
+        view.fill(&mut data, columns, bias, &(0..rows).collect::<Vec<usize>>());
         let (fives, fours) = (hidden.next_multiple_of(5), hidden.next_multiple_of(4));
         let (group, full) = if fives <= fours { (5, fives) } else { (4, fours) };
         let squares = columns.iter().map(|column| column.iter().map(|x| x * x).sum()).collect();
         let instructions = Instructions::detect();
         let layout = Layout { scale: sigma.is_none(), hidden, bias };
-        Self { layout, sigma, rows, stride, columns: data, squares, group, full, instructions }
+        let views = vec![view; columns.len()];
+        Self { layout, sigma, views, columns: data, squares, group, full, instructions }
+    }
+
+    /// The same where nodes were set in some rows of the same data: each such node has columns of its own, without these rows.
+    pub(super) fn without(mut self, table: &[Vec<f64>], interventions: &Interventions) -> Self {
+        let (nodes, all) = (self.nodes(), table.first().map_or(0, Vec::len));
+        let mut end = self.columns.len();
+        let mut kept: Vec<(usize, Vec<usize>)> = Vec::new();
+        for (node, _) in interventions.counts(nodes).iter().enumerate().filter(|(_, count)| **count > 0) {
+            let rows = interventions.rows_without(node, all);
+            self.views[node] = View::new(end, rows.len());
+            end += self.views[node].len(nodes);
+            self.squares[node] = rows.iter().map(|&row| table[node][row] * table[node][row]).sum();
+            kept.push((node, rows));
+        }
+        let mut columns = AlignedVec::zeros(end);
+        columns[..self.columns.len()].copy_from_slice(&self.columns);
+        for (node, rows) in kept {
+            self.views[node].fill(&mut columns, table, self.layout.bias, &rows);
+        }
+        self.columns = columns;
+        self
+    }
+
+    /// Rows that count for a node.
+    pub(super) fn rows(&self, node: usize) -> usize {
+        self.views[node].rows
     }
 
     /// The same restricted to other instructions, if this machine has them: what tests compare with one another.
@@ -134,14 +154,15 @@ impl<T: Real> MlpLikelihood<T> {
 
     /// Where the column of a node begins.
     pub(super) fn column(&self, node: usize) -> usize {
-        (node + 1) * self.stride
+        self.views[node].column(node)
     }
 
-    /// Where the columns of the inputs begin: of what is always 1, and of the parents.
-    pub(super) fn place_inputs(&self, parents: u64, inputs: &mut Vec<usize>) {
+    /// Where the columns of a node's inputs begin: of what is always 1, and of the parents.
+    pub(super) fn place_inputs(&self, node: usize, parents: u64, inputs: &mut Vec<usize>) {
+        let view = self.views[node];
         inputs.clear();
-        inputs.extend(self.layout.bias.then_some(0));
-        inputs.extend((0..self.nodes()).filter(|i| parents >> i & 1 == 1).map(|i| self.column(i)));
+        inputs.extend(self.layout.bias.then_some(view.start));
+        inputs.extend((0..self.nodes()).filter(|i| parents >> i & 1 == 1).map(|i| view.column(i)));
     }
 
     /// Memory for evaluations.
@@ -188,7 +209,7 @@ impl<T: Real> MlpLikelihood<T> {
             self.pull_back(scratch, parents, theta, precision, gradient);
             scratch.sums[scratch.sums.len() - 2]
         };
-        let n = self.rows as f64;
+        let n = self.rows(node) as f64;
         if self.layout.scale {
             gradient[0] = (squares * precision - n) / sigma;
         }
@@ -198,7 +219,7 @@ impl<T: Real> MlpLikelihood<T> {
     /// All sums for the parameters of a mean.
     fn mean(&self, scratch: &mut Scratch<T>, node: usize, parents: u64, theta: &[f64]) {
         let Scratch { inputs, weights, units, errors, lanes, sums } = scratch;
-        self.place_inputs(parents, inputs);
+        self.place_inputs(node, parents, inputs);
         let full = self.full;
         weights.clear();
         weights.resize((inputs.len() + 1) * full, T::ZERO);
@@ -210,7 +231,7 @@ impl<T: Real> MlpLikelihood<T> {
         sums.resize((inputs.len() + 1) * full + 2, 0.0);
         self.instructions.run(Walk {
             data: &self.columns,
-            rows: self.rows,
+            rows: self.rows(node),
             block: errors.len(),
             group: self.group,
             full,

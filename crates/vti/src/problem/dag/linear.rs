@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::NodeData;
+use super::products::Products;
 use crate::graph::nodes_of;
 use crate::problem::Preconditioner;
 use crate::stats::log_sum_exp;
@@ -11,10 +11,7 @@ use crate::triangular::{cholesky, dot, log_diagonal, packed_len, solve, solve_tr
 /// Products of all pairs of columns, and what is assumed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Linear {
-    pub(super) nodes: usize,
-    pub(super) rows: f64,
-    /// Row-major.
-    pub(super) products: Vec<f64>,
+    pub(super) products: Products,
     /// None where it is unknown: then log σ_j ~ N(0, 1).
     pub(super) sigma: Option<f64>,
     /// s: prior standard deviation of weights.
@@ -41,22 +38,16 @@ struct Mode {
 }
 
 impl Linear {
-    pub(super) fn new(table: &NodeData, sigma: Option<f64>, scale: f64) -> Self {
-        let pairs = table.columns.iter().flat_map(|a| table.columns.iter().map(move |b| dot(a, b)));
-        let rows = table.rows() as f64;
-        Self { nodes: table.columns.len(), rows, products: pairs.collect(), sigma, scale }
-    }
-
-    fn product(&self, a: usize, b: usize) -> f64 {
-        self.products[a * self.nodes + b]
+    pub(super) fn new(products: Products, sigma: Option<f64>, scale: f64) -> Self {
+        Self { products, sigma, scale }
     }
 
     /// `|x_j − X_π w|²`; `visit` gets the place of each parent and `X_aᵀ (x_j − X_π w)`.
     fn squares(&self, node: usize, parents: &[usize], weights: &[f64], mut visit: impl FnMut(usize, f64)) -> f64 {
-        let mut squares = self.product(node, node);
+        let mut squares = self.products.get(node, node, node);
         for (place, &a) in parents.iter().enumerate() {
-            let fitted: f64 = parents.iter().zip(weights).map(|(&b, w)| w * self.product(a, b)).sum();
-            let cross = self.product(a, node);
+            let fitted: f64 = parents.iter().zip(weights).map(|(&b, w)| w * self.products.get(node, a, b)).sum();
+            let cross = self.products.get(node, a, node);
             squares += weights[place] * (fitted - 2.0 * cross);
             visit(place, cross - fitted);
         }
@@ -67,15 +58,15 @@ impl Linear {
     pub(super) fn log_likelihood(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
         let unknown = usize::from(self.sigma.is_none());
         let sigma = self.sigma.unwrap_or_else(|| theta[0]);
-        let precision = sigma.powi(-2);
+        let (precision, rows) = (sigma.powi(-2), self.products.rows(node));
         let parents: Vec<usize> = nodes_of(parents).collect();
         let squares = self.squares(node, &parents, &theta[unknown..], |place, residual| {
             gradient[unknown + place] = precision * residual;
         });
         if unknown == 1 {
-            gradient[0] = (squares * precision - self.rows) / sigma;
+            gradient[0] = (squares * precision - rows) / sigma;
         }
-        -0.5 * (squares * precision + self.rows * TAU.ln()) - self.rows * sigma.ln()
+        -0.5 * (squares * precision + rows * TAU.ln()) - rows * sigma.ln()
     }
 
     /// The weights given σ. None where rounding leaves the precision without its decomposition.
@@ -88,17 +79,17 @@ impl Linear {
         let mut factor = Vec::with_capacity(packed_len(parents.len()));
         for (place, &a) in parents.iter().enumerate() {
             let own = |b: usize| if a == b { prior } else { 0.0 };
-            factor.extend(parents[..=place].iter().map(|&b| precision * self.product(a, b) + own(b)));
+            factor.extend(parents[..=place].iter().map(|&b| precision * self.products.get(node, a, b) + own(b)));
         }
         cholesky(&mut factor, parents.len()).ok()?;
-        let mut mean: Vec<f64> = parents.iter().map(|&a| precision * self.product(a, node)).collect();
+        let mut mean: Vec<f64> = parents.iter().map(|&a| precision * self.products.get(node, a, node)).collect();
         solve(&factor, &mut mean);
         let fitted = dot(&mean, &mean);
         solve_transposed(&factor, &mut mean);
-        let log_evidence = -self.rows * (0.5 * TAU.ln() + sigma.ln())
+        let log_evidence = -self.products.rows(node) * (0.5 * TAU.ln() + sigma.ln())
             - log_diagonal(&factor, parents.len())
             - parents.len() as f64 * self.scale.ln()
-            - 0.5 * (precision * self.product(node, node) - fitted);
+            - 0.5 * (precision * self.products.get(node, node, node) - fitted);
         Some(Weights { mean, factor, log_evidence })
     }
 
@@ -117,12 +108,14 @@ impl Linear {
     /// The mode of (log σ, w): alternates between the weights given σ and σ given the weights, until σ stays.
     fn mode(&self, node: usize, parents: &[usize]) -> Option<Mode> {
         const MAX_ROUNDS: usize = 100;
-        let mut log_sigma = 0.5 * (self.product(node, node) / self.rows.max(1.0)).max(f64::MIN_POSITIVE).ln();
+        let (rows, total) = (self.products.rows(node), self.products.get(node, node, node));
+        // Where the node was set in every row, the prior alone speaks.
+        let mut log_sigma = if rows > 0.0 { 0.5 * (total / rows).max(f64::MIN_POSITIVE).ln() } else { 0.0 };
         let mut weights = self.weights(node, parents, log_sigma.exp())?;
         let mut squares = 0.0;
         for _ in 0..MAX_ROUNDS {
             squares = self.squares(node, parents, &weights.mean, |_, _| {}).max(f64::MIN_POSITIVE);
-            let next = mode_of_log_sigma(self.rows, squares, log_sigma);
+            let next = mode_of_log_sigma(rows, squares, log_sigma);
             weights = self.weights(node, parents, next.exp())?;
             let moved = (next - log_sigma).abs();
             log_sigma = next;
@@ -165,7 +158,7 @@ impl Linear {
         const MAX_KEPT: usize = 100_000;
         let Some(Mode { log_sigma: start, .. }) = self.mode(node, parents) else { return f64::NAN };
         // The likelihood of log σ has a standard deviation of about 1/√(2n), and the prior can only sharpen it.
-        let step = 0.5 / (2.0 * self.rows + 1.0).sqrt();
+        let step = 0.5 / (2.0 * self.products.rows(node) + 1.0).sqrt();
         let log_joint = |log_sigma: f64| {
             let given = self.weights(node, parents, log_sigma.exp()).map_or(f64::NAN, |weights| weights.log_evidence);
             given - 0.5 * (log_sigma * log_sigma + TAU.ln())

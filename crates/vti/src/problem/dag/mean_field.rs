@@ -105,9 +105,9 @@ impl<'a, T: Real> MeanField<'a, T> {
             likelihood.squares[node]
         } else {
             self.sums(scratch, node, parents, mean, variance);
-            self.expected_squares(scratch, parents, mean, (by_mean, by_scale), variance)
+            self.expected_squares(scratch, (node, parents), mean, (by_mean, by_scale), variance)
         };
-        let n = likelihood.rows as f64;
+        let n = likelihood.rows(node) as f64;
         let expected = -0.5 * (precision * squares + n * TAU.ln()) - n * log_sigma;
         // So far ∂ squares/∂ mean and ∂ squares/∂ variance.
         by_mean.iter_mut().chain(&mut *by_scale).for_each(|x| *x *= -0.5 * precision);
@@ -131,7 +131,7 @@ impl<'a, T: Real> MeanField<'a, T> {
         let likelihood = self.likelihood;
         let (layout, full) = (likelihood.layout, likelihood.full);
         let Moments { inputs, weights, units, errors, lanes, sums } = scratch;
-        likelihood.place_inputs(parents, inputs);
+        likelihood.place_inputs(node, parents, inputs);
         weights.clear();
         weights.resize(2 * (inputs.len() + 1) * full, T::ZERO);
         let (of_inputs, of_outputs) = weights.split_at_mut(2 * inputs.len() * full);
@@ -153,7 +153,7 @@ impl<'a, T: Real> MeanField<'a, T> {
         sums.resize(Places { inputs: inputs.len(), full }.count(), 0.0);
         likelihood.instructions.run(Walk {
             data: &likelihood.columns,
-            rows: likelihood.rows,
+            rows: likelihood.rows(node),
             group: likelihood.group,
             places: Places { inputs: inputs.len(), full },
             response: likelihood.column(node),
@@ -171,7 +171,7 @@ impl<'a, T: Real> MeanField<'a, T> {
     fn expected_squares(
         &self,
         scratch: &Moments<T>,
-        parents: u64,
+        (node, parents): (usize, u64),
         mean: &[f64],
         (by_mean, by_variance): (&mut [f64], &mut [f64]),
         variance: impl Fn(usize) -> f64,
@@ -194,7 +194,7 @@ impl<'a, T: Real> MeanField<'a, T> {
             by_variance[place] = second;
         }
         if let Some(place) = layout.output_bias() {
-            let n = self.likelihood.rows as f64;
+            let n = self.likelihood.rows(node) as f64;
             squares += n * variance(place);
             by_mean[place] = 2.0 * sums[places.squares() + 1];
             by_variance[place] = n;
@@ -472,12 +472,17 @@ fn add<T: Real>(to: &mut [T], from: &[T; MAX_LANES]) {
     to.iter_mut().zip(from).for_each(|(to, &x)| *to += x);
 }
 
+/// Where Φ differs from 0 or 1 by more than 10⁻¹².
+const NORMAL_RANGE: f64 = 7.0;
+
 /// Φ(x) and φ(x), to about 2·10⁻⁷: the rational approximation 7.1.26 of Abramowitz and Stegun, whose exponential is that of
-/// the density.
+/// the density. Beyond ±[`NORMAL_RANGE`] the density is 0: products of what it would be there are denormal numbers, which take a
+/// hundred times as long.
 #[inline(always)]
 fn normal<T: Real>(x: T) -> (T, T) {
     let c = T::from_f64;
-    let exponential = (c(-0.5) * x * x).exp();
+    let (square, most) = (x * x, c(NORMAL_RANGE * NORMAL_RANGE));
+    let exponential = if square < most { (c(-0.5) * square).exp() } else { T::ZERO };
     let t = T::ONE / (T::ONE + c(0.327_591_1 * std::f64::consts::FRAC_1_SQRT_2) * x.abs());
     let series = c(0.254_829_592)
         + t * (c(-0.284_496_736) + t * (c(1.421_413_741) + t * (c(-1.453_152_027) + t * c(1.061_405_429))));

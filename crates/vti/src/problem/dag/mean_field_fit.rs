@@ -40,14 +40,20 @@ const RANDOM_SPREAD: f64 = 0.7;
 const NEW_SPREAD: f64 = 0.1;
 /// Logarithm of the standard deviations that random starts have.
 const RANDOM_LOG_SCALE: f64 = -2.0;
-/// When a climb ends: 0.05 nats in ten steps are noise beside what separates the fits.
-const LIMITS: Limits = Limits { steps: 400, flat: 0.05 };
+/// The most steps of a climb.
+const STEPS: usize = 400;
+/// When the best climb ends: 0.05 nats in ten steps are noise beside what separates fits. So is more where there are many rows,
+/// because the fits that two starts reach lie apart by about a nat for every thousand rows.
+const FLAT: f64 = 0.05;
+const FLAT_PER_ROW: f64 = 1e-4;
+/// When climbs are compared: what is left to gain lies below what separates them.
+const COMPARED_PER_ROW: f64 = 2e-3;
 /// Logarithms of standard deviations stay within this: single precision holds their squares.
 const LOG_SCALES: (f64, f64) = (-15.0, 10.0);
 
 impl<T: Real> MeanField<'_, T> {
-    /// The best of the fits reached from `starts`; none where there are no starts or none of them has a finite lower
-    /// bound. Depends on nothing but its arguments.
+    /// The best of the fits reached from `starts`: all climb until they hardly rise, the highest goes on to the top. None where there
+    /// are no starts or none of them has a finite lower bound. Depends on nothing but its arguments.
     pub fn fit(
         &self,
         scratch: &mut Moments<T>,
@@ -67,14 +73,10 @@ impl<T: Real> MeanField<'_, T> {
         starts: &[Start<'_>],
         is_stopped: &dyn Fn() -> bool,
     ) -> Option<MeanFieldFit> {
-        let mut best: Option<crate::optimise::Mode> = None;
-        // Without parents there is one fit, if any.
-        let starts = if parents == 0 { &starts[..starts.len().min(1)] } else { starts };
-        for start in starts {
-            let q = match *start {
-                Start::Random(number) => self.random(node, parents, number),
-                Start::Near { parents: others, fit } => self.near(node, parents, others, fit),
-            };
+        let rows = self.likelihood.rows(node) as f64;
+        let flat = FLAT.max(FLAT_PER_ROW * rows);
+        let compared = Limits { steps: STEPS, patience: 5, flat: flat.max(COMPARED_PER_ROW * rows) };
+        let mut climb = |q: &[f64], limits: Limits| {
             let dim = q.len() / 2;
             // The inverse of q's Fisher information.
             let metric = |q: &[f64], to: &mut [f64]| {
@@ -83,18 +85,25 @@ impl<T: Real> MeanField<'_, T> {
                     to[dim + i] = 0.5;
                 }
             };
-            let found = maximise_with_metric(&q, LIMITS, metric, |q, gradient| {
+            maximise_with_metric(q, limits, metric, |q, gradient| {
                 let (low, high) = LOG_SCALES;
                 if is_stopped() || q[dim..].iter().any(|log_scale| !(low..high).contains(log_scale)) {
                     return f64::NEG_INFINITY;
                 }
                 self.lower_bound(scratch, node, parents, q, gradient)
-            });
-            best = match (best, found) {
-                (Some(best), Some(found)) if best.value >= found.value => Some(best),
-                (best, found) => found.or(best),
+            })
+        };
+        // Without parents there is one fit, if any.
+        let starts = if parents == 0 { &starts[..starts.len().min(1)] } else { starts };
+        let reached = starts.iter().filter_map(|start| {
+            let q = match *start {
+                Start::Random(number) => self.random(node, parents, number),
+                Start::Near { parents: others, fit } => self.near(node, parents, others, fit),
             };
-        }
+            climb(&q, compared)
+        });
+        let highest = reached.reduce(|best, found| if best.value >= found.value { best } else { found })?;
+        let best = climb(&highest.point, Limits { steps: STEPS, patience: 10, flat });
         best.map(|best| {
             let (location, log_scale) = best.point.split_at(best.point.len() / 2);
             MeanFieldFit {
@@ -154,7 +163,7 @@ impl<T: Real> MeanField<'_, T> {
     /// Logarithm of the standard deviation of a node about 0, or 0 where it has none.
     fn log_spread(&self, node: usize) -> f64 {
         let likelihood = self.likelihood;
-        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows as f64).ln();
+        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows(node) as f64).ln();
         if spread.is_finite() { spread } else { 0.0 }
     }
 }

@@ -1,6 +1,7 @@
 //! What structural equations say about single rows.
 
 use super::layout::Layout;
+use super::sem::Likelihood;
 use super::{Dag, Noise, Sem};
 
 impl Dag {
@@ -13,12 +14,12 @@ impl Dag {
     /// let table = NodeData { names: vec!["a".into(), "b".into()], columns: vec![vec![1.0, 2.0], vec![0.0, 0.0]] };
     /// let dag = Dag::new(table, DagSettings { sem: Sem::Linear {}, ..DagSettings::default() })?;
     /// let mut means = [f64::NAN];
-    /// dag.node_means(&[0], &[0.5, 3.0], &[1], &mut means);
+    /// dag.node_means(1, &[0], &[0.5, 3.0], &[1], &mut means);
     /// assert_eq!(means, [6.0]);
     /// # Ok::<(), vti::problem::dag::DagError>(())
     /// ```
-    pub fn node_means(&self, parents: &[usize], theta: &[f64], rows: &[usize], to: &mut [f64]) {
-        to.fill(0.0);
+    pub fn node_means(&self, node: usize, parents: &[usize], theta: &[f64], rows: &[usize], to: &mut [f64]) {
+        to.fill(self.intercept(node, parents, theta));
         if parents.is_empty() {
             return;
         }
@@ -43,6 +44,14 @@ impl Dag {
                     to.iter_mut().zip(&unit_of_rows).for_each(|(to, x)| *to += weight * x.max(0.0));
                 }
             }
+        }
+    }
+
+    /// What a node has without any parent: 0, but for the intercept that BGe integrates out, of which this is the mean.
+    fn intercept(&self, node: usize, parents: &[usize], theta: &[f64]) -> f64 {
+        match &*self.likelihood {
+            Likelihood::Bge(bge) => bge.intercept(node, parents, theta.get(1..).unwrap_or_default()),
+            Likelihood::Linear(_) | Likelihood::Single(_) | Likelihood::Double(_) => 0.0,
         }
     }
 
@@ -84,7 +93,7 @@ mod tests {
                 }
                 let sigma = if unknown == 1 { 1.3 } else { 0.7 };
                 let (rows, mut means): (Vec<usize>, Vec<f64>) = ((0..17).collect(), vec![0.0; 17]);
-                dag.node_means(&[0, 2], &theta, &rows, &mut means);
+                dag.node_means(1, &[0, 2], &theta, &rows, &mut means);
                 let error = |(x, mean): (&f64, &f64)| {
                     let z = (x - mean) / sigma;
                     -0.5 * z * z - f64::ln(sigma) - 0.5 * std::f64::consts::TAU.ln()

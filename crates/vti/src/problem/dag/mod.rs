@@ -4,10 +4,12 @@
 //! Everywhere `A[i][j] = 1` means i → j: i is a parent of j.
 
 mod arrangement;
+mod bge;
 mod blocks;
 mod conjugate;
 mod data;
 mod exact;
+mod interventions;
 mod layout;
 mod likelihood;
 mod linear;
@@ -17,15 +19,18 @@ mod means;
 mod nonlinear;
 mod normaliser;
 mod prior;
+mod products;
 mod rules;
 mod sem;
 pub mod simulate;
+mod view;
 
 use serde::{Deserialize, Serialize};
 
 pub use conjugate::NodePosterior;
 pub use data::{NodeData, Scaling};
 pub use exact::{Enumeration, ExactError, LinearEvidence, enumerate};
+pub use interventions::Interventions;
 pub use likelihood::{MlpLikelihood, Scratch};
 pub use mean_field::{MeanField, Moments};
 pub use mean_field_fit::{MeanFieldFit, Start};
@@ -76,9 +81,58 @@ pub enum Noise {
     Unknown {},
 }
 
+impl Noise {
+    /// σ where it is known.
+    pub(crate) fn sigma(self) -> Option<f64> {
+        match self {
+            Self::Known { sigma } => Some(sigma),
+            Self::Unknown {} => None,
+        }
+    }
+}
+
 impl Default for Noise {
     fn default() -> Self {
         Self::Unknown {}
+    }
+}
+
+/// The prior of weights and noise, and so the evidence of a graph, its score.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Score {
+    /// Weights and noise are independent beforehand: [`DagSettings::weight_scale`] and [`DagSettings::noise`] say how.
+    Independent {},
+    /// BGe: a normal-Wishart prior of means and precisions of all nodes together, so that Markov equivalent graphs have the same
+    /// evidence. Of linear equations with unknown noise.
+    Bge {
+        /// α_μ: the prior of the means counts as so many rows.
+        #[serde(default = "default_mean_rows")]
+        mean_rows: f64,
+        /// α_w − n: degrees of freedom of the Wishart distribution beyond the number of nodes.
+        #[serde(default = "default_degrees")]
+        degrees: f64,
+    },
+}
+
+fn default_mean_rows() -> f64 {
+    1.0
+}
+
+fn default_degrees() -> f64 {
+    2.0
+}
+
+impl Score {
+    /// BGe with one row's worth of prior means and n + 2 degrees of freedom.
+    pub fn bge() -> Self {
+        Self::Bge { mean_rows: default_mean_rows(), degrees: default_degrees() }
+    }
+}
+
+impl Default for Score {
+    fn default() -> Self {
+        Self::Independent {}
     }
 }
 
@@ -103,6 +157,8 @@ pub struct DagSettings {
     pub noise: Noise,
     /// Prior standard deviation of weights and biases.
     pub weight_scale: f64,
+    /// Prior of weights and noise.
+    pub score: Score,
     /// Of the graph.
     pub prior: GraphPrior,
     /// γ: the log prior falls by so much with each edge.
@@ -117,6 +173,7 @@ impl Default for DagSettings {
             sem: Sem::default(),
             noise: Noise::default(),
             weight_scale: 1.0,
+            score: Score::default(),
             prior: GraphPrior::default(),
             edge_penalty: 0.0,
             rules: Rules::default(),

@@ -98,6 +98,12 @@ impl<T: Real> Nonlinear<T> {
             .map_or(0.0, |fit| log_weight(self.likelihood.layout, parents.count_ones() as usize, &fit, theta, gradient))
     }
 
+    /// Multiplications of the likelihood: rows × hidden units × (parents + 1).
+    pub(super) fn work(&self, node: usize, parents: u64) -> f64 {
+        let hidden = self.likelihood.layout.hidden;
+        self.likelihood.rows(node) as f64 * hidden as f64 * f64::from(parents.count_ones() + 1)
+    }
+
     /// `log p(x_j | x_pa, θ_j)` of several θ_j, one after another, and its gradients.
     pub(super) fn log_likelihoods(
         &self,

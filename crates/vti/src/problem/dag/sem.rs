@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::bge::Bge;
 use super::linear::Linear;
 use super::nonlinear::Nonlinear;
-use super::{DagSettings, GraphPrior, MlpLikelihood, NodeData, Noise, RulesError, Sem, StructurePrior};
+use super::products::Products;
+use super::{
+    DagSettings, GraphPrior, Interventions, MlpLikelihood, NodeData, Noise, RulesError, Score, Sem, StructurePrior,
+};
 use crate::graph::Graph;
 use crate::optimise::SettingError;
 use crate::problem::{Blocks, Constraint, Constraints, DensityError, Problem};
@@ -36,6 +40,7 @@ use crate::space::{Dags, Model, ModelSpace, NodeParameters, SpaceError};
 #[derive(Debug)]
 pub struct Dag {
     table: NodeData,
+    interventions: Interventions,
     pub(super) settings: DagSettings,
     pub(super) space: Dags,
     pub(super) prior: StructurePrior,
@@ -47,6 +52,7 @@ pub struct Dag {
 #[derive(Debug)]
 pub(super) enum Likelihood {
     Linear(Linear),
+    Bge(Bge),
     Single(Box<Nonlinear<f32>>),
     Double(Box<Nonlinear<f64>>),
 }
@@ -85,6 +91,27 @@ pub enum DagError {
         /// Which row, counted from 0.
         row: usize,
     },
+    /// Interventions for another number of rows.
+    #[error("nodes that were set are given for {found} rows, but there are {rows}")]
+    SetRows {
+        /// For how many rows.
+        found: usize,
+        /// Rows of the table.
+        rows: usize,
+    },
+    /// A node that was set and is none.
+    #[error("row {row} says that node {node} was set, but there are {nodes}")]
+    SetNode {
+        /// Which row, counted from 0.
+        row: usize,
+        /// Which node, counted from 0.
+        node: usize,
+        /// How many there are.
+        nodes: usize,
+    },
+    /// BGe of anything but linear equations with unknown noise.
+    #[error("the BGe score is one of linear equations with unknown noise\nhint: --sem linear --noise unknown")]
+    NotLinearGaussian,
 }
 
 impl Dag {
@@ -95,26 +122,35 @@ impl Dag {
 
     /// Checks the data and the settings.
     pub fn new(table: NodeData, settings: DagSettings) -> Result<Self, DagError> {
-        let positive =
-            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
-        positive("weight_scale", settings.weight_scale)?;
-        let sigma = match settings.noise {
-            Noise::Known { sigma } => {
-                positive("sigma", sigma)?;
-                Some(sigma)
-            }
-            Noise::Unknown {} => None,
-        };
+        Self::with_interventions(table, Interventions::default(), settings)
+    }
+
+    /// The same where nodes were set from outside in some rows: such a row does not count for the node's own equation.
+    pub fn with_interventions(
+        table: NodeData,
+        interventions: Interventions,
+        settings: DagSettings,
+    ) -> Result<Self, DagError> {
+        check_settings(&settings)?;
         check_columns(&table)?;
         let nodes = table.columns.len();
+        interventions.check(nodes, table.rows())?;
         let counts = node_parameters(&settings)?;
         let rules = settings.rules.compile(nodes)?;
         let space = Dags::with_parameters(nodes, counts)?.with_names(table.names.clone())?.with_rules(rules.clone())?;
         let prior = StructurePrior::new(settings.prior, settings.edge_penalty, rules)?;
-        let likelihood = match settings.sem {
-            Sem::Linear {} => Likelihood::Linear(Linear::new(&table, sigma, settings.weight_scale)),
-            Sem::Mlp { hidden, bias } => {
-                let likelihood = MlpLikelihood::new(&table.columns, hidden, bias, sigma);
+        let sigma = settings.noise.sigma();
+        let likelihood = match (settings.sem, settings.score) {
+            (Sem::Linear {}, score) => {
+                let products = Products::new(&table, &interventions);
+                match score {
+                    Score::Independent {} => Likelihood::Linear(Linear::new(products, sigma, settings.weight_scale)),
+                    Score::Bge { mean_rows, degrees } => Likelihood::Bge(Bge::new(products, mean_rows, degrees)),
+                }
+            }
+            (Sem::Mlp { hidden, bias }, _) => {
+                let likelihood =
+                    MlpLikelihood::new(&table.columns, hidden, bias, sigma).without(&table.columns, &interventions);
                 Likelihood::Single(Box::new(Nonlinear::new(likelihood, settings.weight_scale)))
             }
         };
@@ -122,18 +158,15 @@ impl Dag {
             Some(_) => None,
             None => Some(positive_noise(&space)?),
         };
-        Ok(Self { table, settings, space, prior, constraints, likelihood: Arc::new(likelihood) })
+        Ok(Self { table, interventions, settings, space, prior, constraints, likelihood: Arc::new(likelihood) })
     }
 
     /// The same problem with likelihoods in double precision. Hidden units are otherwise computed in single precision, with sums
     /// over rows in double.
     pub fn in_double_precision(mut self) -> Self {
         if let (Sem::Mlp { hidden, bias }, Likelihood::Single(_)) = (self.settings.sem, &*self.likelihood) {
-            let sigma = match self.settings.noise {
-                Noise::Known { sigma } => Some(sigma),
-                Noise::Unknown {} => None,
-            };
-            let likelihood = MlpLikelihood::new(&self.table.columns, hidden, bias, sigma);
+            let likelihood = MlpLikelihood::new(&self.table.columns, hidden, bias, self.settings.noise.sigma());
+            let likelihood = likelihood.without(&self.table.columns, &self.interventions);
             let likelihood = Likelihood::Double(Box::new(Nonlinear::new(likelihood, self.settings.weight_scale)));
             self.likelihood = Arc::new(likelihood);
         }
@@ -144,6 +177,7 @@ impl Dag {
     pub fn with_prior(&self, prior: GraphPrior, edge_penalty: f64) -> Result<Self, DagError> {
         Ok(Self {
             table: self.table.clone(),
+            interventions: self.interventions.clone(),
             settings: DagSettings { prior, edge_penalty, ..self.settings.clone() },
             space: self.space.clone(),
             prior: StructurePrior::new(prior, edge_penalty, self.prior.rules().clone())?,
@@ -157,6 +191,11 @@ impl Dag {
         &self.table
     }
 
+    /// Which nodes were set in which rows.
+    pub fn interventions(&self) -> &Interventions {
+        &self.interventions
+    }
+
     /// What is assumed.
     pub fn settings(&self) -> &DagSettings {
         &self.settings
@@ -165,6 +204,34 @@ impl Dag {
     /// The prior over graphs.
     pub fn prior(&self) -> &StructurePrior {
         &self.prior
+    }
+
+    /// The prior of weights and noise, and of graphs.
+    pub fn prior_in_words(&self) -> String {
+        let DagSettings { sem, noise, weight_scale, score, prior, edge_penalty, .. } = &self.settings;
+        let weights = match (sem, score) {
+            (_, Score::Bge { mean_rows, degrees }) => format!(
+                "normal-Wishart for all nodes together (BGe: means count as {mean_rows} rows, {degrees} degrees of freedom beyond the \
+                 number of nodes), which does not tell Markov equivalent graphs apart"
+            ),
+            (Sem::Linear {}, _) => format!("weights ~ N(0, {weight_scale}²)"),
+            (Sem::Mlp { .. }, _) => format!("weights of hidden units ~ N(0, {weight_scale}²)"),
+        };
+        let noise = match (noise, score) {
+            (_, Score::Bge { .. }) => String::new(),
+            (Noise::Known { sigma }, _) => format!(", σ = {sigma}"),
+            (Noise::Unknown {}, _) => ", log σ ~ N(0, 1) for each node".into(),
+        };
+        let graphs = match prior {
+            GraphPrior::Orders => "orders with edges along them",
+            GraphPrior::Graphs => "graphs",
+        };
+        let penalty = if *edge_penalty == 0.0 {
+            String::new()
+        } else {
+            format!(", each edge e^−{edge_penalty} times less probable")
+        };
+        format!("{weights}{noise}; all {graphs} equally probable{penalty}")
     }
 
     /// The graph of a word.
@@ -196,6 +263,9 @@ impl Dag {
 
     /// `log p(θ_j)` of a node with σ and weights, added to a density and its gradient.
     pub(super) fn add_prior(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        if let Likelihood::Bge(bge) = &*self.likelihood {
+            return bge.add_prior(theta, gradient);
+        }
         let unknown = usize::from(self.constraints.is_some());
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut log_prior = 0.0;
@@ -212,6 +282,23 @@ impl Dag {
         }
         log_prior
     }
+}
+
+/// Scales are positive, and BGe has the equations it is a prior of.
+fn check_settings(settings: &DagSettings) -> Result<(), DagError> {
+    let positive = |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+    positive("weight_scale", settings.weight_scale)?;
+    if let Noise::Known { sigma } = settings.noise {
+        positive("sigma", sigma)?;
+    }
+    if let Score::Bge { mean_rows, degrees } = settings.score {
+        positive("mean_rows", mean_rows)?;
+        SettingError::check("degrees", degrees, degrees > 1.0 && degrees.is_finite(), "more than 1")?;
+        if settings.sem != (Sem::Linear {}) || settings.noise != (Noise::Unknown {}) {
+            return Err(DagError::NotLinearGaussian);
+        }
+    }
+    Ok(())
 }
 
 /// Finite numbers in columns of one length, at least one in each.

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NodeData, Sem};
+use super::{Interventions, NodeData, Sem};
 use crate::graph::{Graph, nodes_of};
 use crate::optimise::SettingError;
 use crate::random::{Purpose, Stream};
@@ -29,6 +29,8 @@ pub struct SimulationSettings {
     pub edge_probability: f64,
     /// Standard deviation of each node given its parents.
     pub noise: f64,
+    /// Probability that a row has a node, any of them, set to a standard normal number.
+    pub set_probability: f64,
     /// Seed of all randomness.
     pub seed: u64,
 }
@@ -36,7 +38,15 @@ pub struct SimulationSettings {
 impl Default for SimulationSettings {
     /// The paper's simulation study.
     fn default() -> Self {
-        Self { nodes: 10, rows: 1024, sem: Sem::default(), edge_probability: 0.5, noise: 1.0, seed: 1 }
+        Self {
+            nodes: 10,
+            rows: 1024,
+            sem: Sem::default(),
+            edge_probability: 0.5,
+            noise: 1.0,
+            set_probability: 0.0,
+            seed: 1,
+        }
     }
 }
 
@@ -45,6 +55,8 @@ impl Default for SimulationSettings {
 pub struct Simulated {
     /// The table: columns `x1`, `x2`, ….
     pub table: NodeData,
+    /// Which nodes were set in which rows.
+    pub interventions: Interventions,
     /// The graph.
     pub truth: Graph,
 }
@@ -53,12 +65,13 @@ pub struct Simulated {
 const GRAPH: u64 = 100;
 const WEIGHTS: u64 = 101;
 const ROWS: u64 = 102;
+const SETS: u64 = 103;
 
 /// The paper's process: an order of the nodes, uniformly; each edge along it with the same probability; all weights and
 /// biases uniform on [−0.7, −0.3] ∪ [0.3, 0.7]; then each row node by node, parents first. A node without parents is noise
 /// alone. (The authors' code simulates in the order of the columns instead, and so leaves out the edges against it.)
 pub fn simulate(settings: &SimulationSettings) -> Result<Simulated, SettingError> {
-    let SimulationSettings { nodes, rows, sem, edge_probability, noise, seed } = *settings;
+    let SimulationSettings { nodes, rows, sem, edge_probability, noise, set_probability, seed } = *settings;
     check(settings)?;
     let (order, truth) = Graph::draw(&mut Stream::new(seed, Purpose::Simulate, GRAPH, 0), nodes, edge_probability);
     let equation = |node: usize| {
@@ -68,25 +81,33 @@ pub fn simulate(settings: &SimulationSettings) -> Result<Simulated, SettingError
     let equations: Vec<Equation> = (0..nodes).map(equation).collect();
     let mut columns = vec![Vec::with_capacity(rows); nodes];
     let mut values = vec![0.0; nodes];
+    let mut sets = Vec::with_capacity(rows);
     for row in 0..rows {
         let mut stream = Stream::new(seed, Purpose::Simulate, ROWS, row as u64);
+        let mut outside = Stream::new(seed, Purpose::Simulate, SETS, row as u64);
+        let set =
+            (outside.uniform() < set_probability).then(|| (outside.below(nodes as u64) as usize, outside.normal()));
         for &node in &order {
-            values[node] = equations[node].mean(&values) + noise * stream.normal();
+            let followed = equations[node].mean(&values) + noise * stream.normal();
+            values[node] = set.filter(|(other, _)| *other == node).map_or(followed, |(_, value)| value);
         }
+        sets.push(set.map_or(0, |(node, _)| 1 << node));
         columns.iter_mut().zip(&values).for_each(|(column, &value)| column.push(value));
     }
     let names = (1..=nodes).map(|number| format!("x{number}")).collect();
-    Ok(Simulated { table: NodeData { names, columns }, truth })
+    Ok(Simulated { table: NodeData { names, columns }, interventions: Interventions::new(sets), truth })
 }
 
 fn check(settings: &SimulationSettings) -> Result<(), SettingError> {
-    let SimulationSettings { nodes, rows, sem, edge_probability: p, noise, seed: _ } = *settings;
+    let SimulationSettings { nodes, rows, sem, edge_probability: p, noise, set_probability, seed: _ } = *settings;
     SettingError::check("nodes", nodes as f64, (1..=Graph::MAX_NODES).contains(&nodes), "between 1 and 64")?;
     SettingError::check("rows", rows as f64, rows >= 1, "at least 1")?;
     if let Sem::Mlp { hidden, .. } = sem {
         SettingError::check("hidden", hidden as f64, hidden >= 1, "at least 1")?;
     }
     SettingError::check("edge_probability", p, (0.0..=1.0).contains(&p), "between 0 and 1")?;
+    let is_share = (0.0..=1.0).contains(&set_probability);
+    SettingError::check("set_probability", set_probability, is_share, "between 0 and 1")?;
     SettingError::check("noise", noise, noise > 0.0 && noise.is_finite(), "positive")
 }
 
@@ -153,6 +174,24 @@ mod tests {
     }
 
     #[test]
+    fn nodes_that_are_set_do_not_follow_their_parents() {
+        let set = simulate(&SimulationSettings { set_probability: 0.4, rows: 2000, ..settings(3) }).unwrap();
+        let free = simulate(&SimulationSettings { rows: 2000, ..settings(3) }).unwrap();
+        assert!(free.interventions.is_empty());
+        let counts = set.interventions.counts(5);
+        assert!((700..900).contains(&counts.iter().sum::<usize>()), "{counts:?}");
+        for row in 0..2000 {
+            let other = (0..5).find(|&node| set.interventions.is_set(row, node));
+            let differs = |node: &usize| set.table.columns[*node][row] != free.table.columns[*node][row];
+            match other {
+                // What was set changes itself, and beyond it only what follows from it.
+                Some(node) => assert!(differs(&node)),
+                None => assert!(!(0..5).any(|node| differs(&node))),
+            }
+        }
+    }
+
+    #[test]
     fn fewer_rows_are_the_first_of_more() {
         let few = simulate(&settings(3)).unwrap();
         let many = simulate(&SimulationSettings { rows: 100, ..settings(3) }).unwrap();
@@ -198,7 +237,7 @@ mod tests {
     fn linear_data_come_from_the_graph_they_claim() {
         for seed in 0..6 {
             let settings = SimulationSettings { rows: 20_000, sem: Sem::Linear {}, noise: 0.5, ..settings(seed) };
-            let Simulated { table, truth } = simulate(&settings).unwrap();
+            let Simulated { table, truth, .. } = simulate(&settings).unwrap();
             for node in 0..5 {
                 let parents: Vec<usize> = nodes_of(truth.parents(node)).collect();
                 let (weights, variance) = least_squares(&table, node, &parents);

@@ -159,7 +159,7 @@ impl Measured {
         let weights = std::iter::once(1.0).chain(scaling.iter().skip(1).map(|s| -s.center / s.scale)).collect();
         Self {
             intercept: usize::from(selection.settings().likelihood.has_scale()),
-            mean: design.response().iter().sum::<f64>() / design.rows() as f64,
+            mean: design.mean_of(design.response()),
             factors: scaling.iter().map(|s| 1.0 / s.scale).collect(),
             weights,
         }

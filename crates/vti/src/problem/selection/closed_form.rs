@@ -98,7 +98,7 @@ impl<'a> ClosedForm<'a> {
         cholesky(&mut factor, k).ok()?;
         solve(&factor, &mut projected);
         Some(Fit {
-            n: self.selection.design.rows() as f64,
+            n: self.selection.design.total_weight(),
             columns: k as f64,
             log_determinant: 2.0 * log_diagonal(&factor, k),
             residual: self.products.square + pull * self.products.mean - dot(&projected, &projected),
@@ -121,7 +121,7 @@ impl<'a> ClosedForm<'a> {
         let cross = columns.iter().map(|&column| self.products.cross[column as usize]).collect();
         let scales = Scales {
             tridiagonal: Tridiagonal::new(matrix, cross),
-            n: self.selection.design.rows() as f64,
+            n: self.selection.design.total_weight(),
             scale,
             mean: self.products.mean,
             square: self.products.square,

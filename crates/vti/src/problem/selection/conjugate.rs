@@ -23,8 +23,8 @@ use crate::random::Stream;
 /// use vti::problem::selection::{Conjugate, RegressionData, Selection, SelectionSettings, Standardise, Term};
 /// use vti::random::{Purpose, Stream};
 ///
-/// let term = Term { name: "x".into(), columns: vec!["x".into()], values: vec![1.0, 2.0, 3.0, 5.0], always: false };
-/// let table = RegressionData { response_name: "y".into(), response: vec![1.1, 1.9, 3.2, 4.8], terms: vec![term] };
+/// let term = Term { name: "x".into(), columns: vec!["x".into()], values: vec![1.0, 2.0, 3.0, 5.0], always: false, parents: Vec::new() };
+/// let table = RegressionData { response_name: "y".into(), response: vec![1.1, 1.9, 3.2, 4.8], terms: vec![term], ..Default::default() };
 /// let selection = Selection::new(&table, Standardise::Full, &SelectionSettings::default())?;
 /// let posterior = Conjugate::new(&selection, &[1])?;
 /// let theta = posterior.draw(&mut Stream::new(1, Purpose::Other(0), 0, 0));
@@ -301,7 +301,7 @@ impl Coefficients {
         let along =
             |vector: &[f64]| vector.iter().zip(&columns).map(|(v, &column)| v * products.cross[column as usize]).sum();
         Self {
-            rows: design.rows() as f64,
+            rows: design.total_weight(),
             mean: products.mean,
             total: products.square,
             prior_precision,

@@ -13,10 +13,13 @@ pub struct Term {
     pub values: Vec<f64>,
     /// Whether it is in every model.
     pub always: bool,
+    /// Names of the terms that it is a product of, if it is one: whether it may be in without them is a matter of
+    /// [`Heredity`](crate::space::Heredity).
+    pub parents: Vec<String>,
 }
 
 /// A response and terms, as they were measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegressionData {
     /// Name of the response.
     pub response_name: String,
@@ -24,6 +27,11 @@ pub struct RegressionData {
     pub response: Vec<f64>,
     /// The terms.
     pub terms: Vec<Term>,
+    /// What is added to each row's predictor beforehand, its coefficient being 1; empty if there is nothing.
+    pub offset: Vec<f64>,
+    /// How often each row counts: its log likelihood is multiplied by its weight, so that a row of weight 2 is there twice, in
+    /// means of columns and in g-priors, too. Empty if all count once.
+    pub weights: Vec<f64>,
 }
 
 /// A table that nothing can be learned from.
@@ -55,6 +63,32 @@ pub enum TableError {
     Constant {
         /// Its name.
         column: String,
+    },
+    /// A weight that is not positive.
+    #[error("row {row}: the weight {value} is not positive")]
+    Weight {
+        /// Which row, counted from 1.
+        row: usize,
+        /// What stands there.
+        value: String,
+    },
+    /// Weights that leave less than a few rows.
+    #[error(
+        "the weights sum to {total}: all rows together count as less than {needed}\nhint: a row of weight 2 counts twice; multiply weights that are shares by the number of rows"
+    )]
+    TotalWeight {
+        /// Their sum.
+        total: String,
+        /// What it must be.
+        needed: usize,
+    },
+    /// A product of something that is no term.
+    #[error("{term} could never be in: {parent}, which it is a product of, is no term\nhint: --heredity none")]
+    NoParent {
+        /// The product.
+        term: String,
+        /// What it lacks.
+        parent: String,
     },
     /// Two columns of one name.
     #[error("there are two columns called {column}")]

@@ -42,6 +42,10 @@ pub struct Design {
     terms: Vec<(String, usize)>,
     response: Vec<f64>,
     response_name: String,
+    /// Empty if there is none.
+    offset: Vec<f64>,
+    /// Of the rows, 1 where they count alike.
+    weights: Vec<f64>,
 }
 
 impl Design {
@@ -49,6 +53,7 @@ impl Design {
     pub fn new(table: &RegressionData, standardise: Standardise) -> Result<Self, TableError> {
         check(table)?;
         let rows = table.response.len();
+        let weights = if table.weights.is_empty() { vec![1.0; rows] } else { table.weights.clone() };
         let ordered = |always: bool| table.terms.iter().filter(move |term| term.always == always);
         let mut design = Self {
             rows,
@@ -59,6 +64,8 @@ impl Design {
             terms: ordered(false).map(|term| (term.name.clone(), term.columns.len())).collect(),
             response: table.response.clone(),
             response_name: table.response_name.clone(),
+            offset: table.offset.clone(),
+            weights,
         };
         for term in ordered(true).chain(ordered(false)) {
             design.push(term, standardise)?;
@@ -69,9 +76,10 @@ impl Design {
 
     fn push(&mut self, term: &Term, standardise: Standardise) -> Result<(), TableError> {
         for (name, values) in term.columns.iter().zip(term.values.chunks_exact(self.rows)) {
-            let n = self.rows as f64;
-            let mean = values.iter().sum::<f64>() / n;
-            let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+            let n = self.total_weight();
+            let mean = self.mean_of(values);
+            let squares = values.iter().zip(&self.weights).map(|(x, weight)| weight * (x - mean) * (x - mean));
+            let variance = squares.sum::<f64>() / (n - 1.0);
             // Rounding leaves a little variance in a column of equal numbers.
             if variance.sqrt() <= 1e-12 * (1.0 + mean.abs()) {
                 return Err(TableError::Constant { column: name.clone() });
@@ -133,6 +141,32 @@ impl Design {
         &self.response_name
     }
 
+    /// What is added to the predictors beforehand; empty if there is nothing.
+    pub fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+
+    /// Weights of the rows: 1 where they count alike.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// As how many rows they all count.
+    pub fn total_weight(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+
+    /// The weighted mean of a column.
+    pub(super) fn mean_of(&self, values: &[f64]) -> f64 {
+        values.iter().zip(&self.weights).map(|(x, weight)| x * weight).sum::<f64>() / self.total_weight()
+    }
+
+    /// Takes the offset from the response, where that comes to the same as adding it to the predictors.
+    pub(super) fn subtract_offset(&mut self) {
+        let offset = std::mem::take(&mut self.offset);
+        self.response.iter_mut().zip(offset).for_each(|(y, offset)| *y -= offset);
+    }
+
     /// Columns of a model: those that are always in, and those of the terms whose bit is 1.
     pub fn model_columns(&self, model: &[u16], columns: &mut Vec<u32>) {
         columns.clear();
@@ -148,11 +182,18 @@ impl Design {
     }
 }
 
+/// What messages call the offset and the weights.
+const OFFSET: &str = "offset";
+const WEIGHTS: &str = "weights";
+
+/// Fewer leave nothing for errors.
+const LEAST_ROWS: usize = 3;
+
 fn check(table: &RegressionData) -> Result<(), TableError> {
     let rows = table.response.len();
     let mut names = std::collections::HashSet::from([table.response_name.as_str()]);
-    if rows < 3 {
-        return Err(TableError::TooFewRows { rows, needed: 3 });
+    if rows < LEAST_ROWS {
+        return Err(TableError::TooFewRows { rows, needed: LEAST_ROWS });
     }
     if table.terms.iter().all(|term| term.always) {
         return Err(TableError::NoTerms);
@@ -162,6 +203,21 @@ fn check(table: &RegressionData) -> Result<(), TableError> {
         None => Ok(()),
     };
     finite(&table.response_name, &table.response)?;
+    if !table.offset.is_empty() && table.offset.len() != rows {
+        return Err(TableError::Length { column: OFFSET.into(), found: table.offset.len(), expected: rows });
+    }
+    finite(OFFSET, &table.offset)?;
+    if !table.weights.is_empty() && table.weights.len() != rows {
+        return Err(TableError::Length { column: WEIGHTS.into(), found: table.weights.len(), expected: rows });
+    }
+    finite(WEIGHTS, &table.weights)?;
+    if let Some(row) = table.weights.iter().position(|weight| *weight <= 0.0) {
+        return Err(TableError::Weight { row: row + 1, value: table.weights[row].to_string() });
+    }
+    let total: f64 = table.weights.iter().sum();
+    if !table.weights.is_empty() && total < LEAST_ROWS as f64 {
+        return Err(TableError::TotalWeight { total: total.to_string(), needed: LEAST_ROWS });
+    }
     for term in &table.terms {
         if term.values.len() != rows * term.columns.len() {
             let found = term.values.len() / term.columns.len().max(1);

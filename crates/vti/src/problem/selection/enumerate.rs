@@ -43,7 +43,7 @@ pub struct Enumeration {
     pub method: Method,
     /// Number of terms.
     pub terms: usize,
-    /// `log ∫ p(y, θ | m) dθ` of each model.
+    /// `log ∫ p(y, θ | m) dθ` of each model; −∞ where a word is no model.
     pub log_evidences: Vec<f64>,
     /// The largest error of these that numerical integration admits; 0 for closed forms.
     pub error: f64,
@@ -91,9 +91,15 @@ impl Enumeration {
         self.number(model).map(|number| self.probabilities[number])
     }
 
+    /// How many models there are.
+    pub fn count(&self) -> usize {
+        self.log_evidences.iter().filter(|log| **log > f64::NEG_INFINITY).count()
+    }
+
     /// Numbers of the models, most probable first.
     pub fn ranking(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.probabilities.len()).collect();
+        let is_model = |number: &usize| self.log_evidences[*number] > f64::NEG_INFINITY;
+        let mut order: Vec<usize> = (0..self.probabilities.len()).filter(is_model).collect();
         order.sort_by(|&a, &b| self.probabilities[b].total_cmp(&self.probabilities[a]).then(a.cmp(&b)));
         order
     }
@@ -107,13 +113,19 @@ pub fn enumerate(
 ) -> Result<Enumeration, ExactError> {
     let method = method(selection, limits)?;
     let terms = selection.space().things();
-    let (log_evidences, error) = match method {
+    let (mut log_evidences, error) = match method {
         Method::ClosedForm => (log_evidences(selection, workers)?, 0.0),
         Method::Quadrature => by_quadrature(selection, workers, &limits.quadrature)?,
     };
-    let log_joint: Vec<f64> = (0..log_evidences.len())
-        .map(|number| log_evidences[number] + selection.log_prior(&word(number, terms)))
-        .collect();
+    let log_priors: Vec<f64> =
+        (0..log_evidences.len()).map(|number| selection.log_prior(&word(number, terms))).collect();
+    for (log_evidence, log_prior) in log_evidences.iter_mut().zip(&log_priors) {
+        if *log_prior == f64::NEG_INFINITY {
+            *log_evidence = f64::NEG_INFINITY;
+        }
+    }
+    let log_joint: Vec<f64> =
+        (0..log_evidences.len()).map(|number| log_evidences[number] + log_priors[number]).collect();
     let log_evidence = log_sum_exp(&log_joint);
     let probabilities: Vec<f64> = log_joint.iter().map(|joint| (joint - log_evidence).exp()).collect();
     let included = |term: usize| {
@@ -146,7 +158,10 @@ fn by_quadrature(
     let terms = selection.space().things();
     let mut found: Vec<Result<Evidence, ExactError>> = (0..1 << terms).map(|_| Ok(Evidence::exactly(0.0))).collect();
     workers.for_each(&mut found, |number, found| {
-        *found = evidence_by_quadrature(selection, &word(number, terms), limits);
+        let word = word(number, terms);
+        if selection.space().is_allowed(&word) {
+            *found = evidence_by_quadrature(selection, &word, limits);
+        }
     });
     let found: Vec<Evidence> = found.into_iter().collect::<Result<_, _>>()?;
     let error = found.iter().map(|evidence| evidence.se).fold(0.0, f64::max);

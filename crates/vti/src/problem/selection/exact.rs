@@ -5,6 +5,7 @@
 //! differs from the one before by one term, which the sweep operator (Goodnight 1979) takes in or out in O(p²) operations.
 //! Only where an unknown σ is integrated numerically each model is looked at by itself.
 
+use super::gaussian::Products;
 use super::likelihood::ln_gamma;
 use super::mixture::Mixture;
 use super::{ClosedForm, CoefficientPrior, Likelihood, Selection};
@@ -246,8 +247,7 @@ impl Swept {
     /// linear part is `Xᵀr`, less λȳ for c₀, and whose constant is `rᵀr + λȳ²`: no digits are lost to a large mean.
     fn new(selection: &Selection, penalty: f64) -> Self {
         let design = selection.design();
-        let mean = design.response().iter().sum::<f64>() / design.rows() as f64;
-        let centred: Vec<f64> = design.response().iter().map(|y| y - mean).collect();
+        let Products { mean, cross, square: total } = Products::new(selection);
         let (columns, size) = (design.columns(), design.columns() + 1);
         let mut matrix = vec![0.0; size * size];
         for a in 0..columns {
@@ -255,10 +255,9 @@ impl Swept {
                 matrix[a * size + b] = selection.gram()[a * columns + b] + if a == b { penalty } else { 0.0 };
             }
             let pull = if a == 0 { penalty * mean } else { 0.0 };
-            let with_response = design.column(a).iter().zip(&centred).map(|(x, r)| x * r).sum::<f64>() - pull;
+            let with_response = cross[a] - pull;
             (matrix[a * size + columns], matrix[columns * size + a]) = (with_response, with_response);
         }
-        let total: f64 = centred.iter().map(|r| r * r).sum();
         matrix[size * size - 1] = total + penalty * mean * mean;
         let mut first = design.always();
         let mut place = |count: usize| {
@@ -270,7 +269,7 @@ impl Swept {
             matrix,
             inside: vec![false; columns],
             terms: design.terms().iter().map(|(_, count)| place(*count)).collect(),
-            n: design.rows() as f64,
+            n: design.total_weight(),
             total,
             columns: 0.0,
             log_determinant: 0.0,

@@ -5,7 +5,7 @@
 //! Σ (y − Xb)² = Σ y² − 2 bᵀXᵀy + bᵀXᵀX b,
 //! ```
 //!
-//! which takes k² operations for k columns, however many rows there are.
+//! which takes k² operations for k columns, however many rows there are. Where rows have weights every sum is weighted.
 
 use super::Selection;
 
@@ -30,11 +30,12 @@ pub(super) struct Squares {
 impl Products {
     pub(super) fn new(selection: &Selection) -> Self {
         let design = &selection.design;
-        let mean = design.response().iter().sum::<f64>() / design.rows() as f64;
-        let centred: Vec<f64> = design.response().iter().map(|y| y - mean).collect();
-        let product = |column: usize| design.column(column).iter().zip(&centred).map(|(x, y)| x * y).sum();
+        let mean = design.mean_of(design.response());
+        let centred = || design.response().iter().map(|y| y - mean);
+        let weighted: Vec<f64> = centred().zip(design.weights()).map(|(y, weight)| weight * y).collect();
+        let product = |column: usize| design.column(column).iter().zip(&weighted).map(|(x, y)| x * y).sum();
         let cross = (0..design.columns()).map(product).collect();
-        Self { mean, cross, square: centred.iter().map(|y| y * y).sum() }
+        Self { mean, cross, square: centred().zip(&weighted).map(|(y, weighted)| y * weighted).sum() }
     }
 
     /// Sums of squares; their halved negative derivatives go to `by_residual` and `by_slopes`, which have room for them.

@@ -4,13 +4,14 @@ use super::Design;
 use crate::simd::{Instructions, Kernel, Real, Vector};
 use crate::triangular::{cholesky, dot, log_diagonal, packed_len};
 
-/// XᵀX of all columns.
+/// XᵀWX of all columns, W being the weights of the rows.
 pub(super) fn gram(design: &Design) -> Vec<f64> {
     let count = design.columns();
     let mut gram = vec![0.0; count * count];
     for a in 0..count {
+        let weighted: Vec<f64> = design.column(a).iter().zip(design.weights()).map(|(x, weight)| x * weight).collect();
         for b in 0..=a {
-            let product = Instructions::detect().run(Dot { a: design.column(a), b: design.column(b) });
+            let product = Instructions::detect().run(Dot { a: &weighted, b: design.column(b) });
             (gram[a * count + b], gram[b * count + a]) = (product, product);
         }
     }

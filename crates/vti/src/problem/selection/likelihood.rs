@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::data::TableError;
+use crate::optimise::SettingError;
 use crate::simd::Real;
 use crate::simd::{Kernel, Vector};
 pub(crate) use crate::stats::ln_gamma;
@@ -35,19 +36,67 @@ pub enum Likelihood {
     Logistic {},
     /// Counts with the logarithm of their mean.
     Poisson {},
+    /// Counts with the logarithm of their mean μ, and the variance `μ + μ²/size`: more than Poisson counts have.
+    NegativeBinomial {
+        /// How near they are to Poisson counts; a parameter if none.
+        #[serde(default)]
+        size: Option<f64>,
+    },
 }
 
 impl Likelihood {
-    /// Whether a scale is among the parameters.
+    /// Whether the scale of the errors is among the parameters.
     pub fn has_scale(&self) -> bool {
         matches!(self, Self::Gaussian { sigma: None } | Self::StudentT { .. })
+    }
+
+    /// The parameter that stands before the coefficients, where there is one: it is positive.
+    pub fn own_parameter(&self) -> Option<&'static str> {
+        match self {
+            Self::NegativeBinomial { size: None } => Some("size"),
+            likelihood => likelihood.has_scale().then_some("sigma"),
+        }
+    }
+
+    /// How many parameters stand before the coefficients: 1 or none.
+    pub fn own_parameters(&self) -> usize {
+        usize::from(self.own_parameter().is_some())
+    }
+
+    /// Whether the predictor is the response's mean, or its median.
+    pub fn has_identity_link(&self) -> bool {
+        matches!(self, Self::Gaussian { .. } | Self::Robust { .. } | Self::StudentT { .. })
+    }
+
+    /// Whether the response counts something.
+    pub fn has_counts(&self) -> bool {
+        matches!(self, Self::Poisson {} | Self::NegativeBinomial { .. })
+    }
+
+    /// Refuses settings out of their range.
+    pub(super) fn check_settings(&self) -> Result<(), SettingError> {
+        let positive =
+            |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
+        match *self {
+            Self::Gaussian { sigma } => positive("sigma", sigma.unwrap_or(1.0)),
+            Self::Robust { alpha, sigma1, sigma2 } => {
+                SettingError::check("alpha", alpha, alpha > 0.0 && alpha < 1.0, "between 0 and 1")?;
+                positive("sigma1", sigma1)?;
+                positive("sigma2", sigma2)
+            }
+            Self::StudentT { df } => positive("df", df),
+            Self::NegativeBinomial { size } => positive("size", size.unwrap_or(1.0)),
+            Self::Logistic {} | Self::Poisson {} => Ok(()),
+        }
     }
 
     /// Refuses a response that cannot be.
     pub(super) fn check(&self, response: &[f64]) -> Result<(), TableError> {
         let (fine, expected): (fn(f64) -> bool, _) = match self {
             Self::Logistic {} => (|y| y == 0.0 || y == 1.0, "0 or 1"),
-            Self::Poisson {} => (|y| y >= 0.0 && y.fract() == 0.0, "a count (0, 1, 2, …)"),
+            Self::Poisson {} | Self::NegativeBinomial { .. } => {
+                (|y| y >= 0.0 && y.fract() == 0.0, "a count (0, 1, 2, …)")
+            }
             _ => return Ok(()),
         };
         match response.iter().position(|&y| !fine(y)) {
@@ -56,9 +105,9 @@ impl Likelihood {
         }
     }
 
-    /// The part of the log likelihood that depends on the response alone.
-    pub(crate) fn constant(&self, response: &[f64]) -> f64 {
-        let n = response.len() as f64;
+    /// The part of the log likelihood that depends on the response and the weights of its rows alone.
+    pub(crate) fn constant(&self, response: &[f64], weights: &[f64]) -> f64 {
+        let n: f64 = weights.iter().sum();
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         match *self {
             Self::Gaussian { .. } | Self::Robust { .. } => -n * half_log_tau,
@@ -66,7 +115,9 @@ impl Likelihood {
                 n * (ln_gamma(0.5 * (df + 1.0)) - ln_gamma(0.5 * df) - 0.5 * (df * std::f64::consts::PI).ln())
             }
             Self::Logistic {} => 0.0,
-            Self::Poisson {} => -response.iter().map(|y| ln_gamma(y + 1.0)).sum::<f64>(),
+            Self::Poisson {} | Self::NegativeBinomial { .. } => {
+                -response.iter().zip(weights).map(|(y, weight)| weight * ln_gamma(y + 1.0)).sum::<f64>()
+            }
         }
     }
 }
@@ -75,33 +126,36 @@ impl Likelihood {
 pub(super) struct Pointwise<'a> {
     pub likelihood: Likelihood,
     pub response: &'a [f64],
-    /// The scale, where it is a parameter.
+    /// Of the rows.
+    pub weights: &'a [f64],
+    /// The scale or size, where it is a parameter.
     pub scale: f64,
     /// In: η. Out: ∂ log likelihood/∂η.
     pub predictor: &'a mut [f64],
 }
 
 impl Kernel<f64> for Pointwise<'_> {
-    /// The log likelihood, and its derivative with respect to the logarithm of the scale.
+    /// The log likelihood, and its derivative with respect to the logarithm of the scale or size. Of negative binomial counts
+    /// what depends on the size alone is left out ([`super::counts`]).
     type Output = (f64, f64);
 
     #[inline(always)]
     fn run<V: Vector<f64>>(self) -> (f64, f64) {
-        let Self { likelihood, response, scale, predictor } = self;
-        let n = response.len() as f64;
+        let (likelihood, scale) = (self.likelihood, self.scale);
         match likelihood {
             Likelihood::Gaussian { sigma } => {
-                let precision = sigma.unwrap_or(scale).powi(-2);
-                let squares = each(response, predictor, |y, predictor| {
+                let sigma = sigma.unwrap_or(scale);
+                let (precision, log_sigma) = (sigma.powi(-2), sigma.ln());
+                self.each(|y, predictor| {
                     let r = y - predictor;
-                    (r * r, r * precision)
-                });
-                (-0.5 * squares * precision - n * sigma.unwrap_or(scale).ln(), squares * precision - n)
+                    let square = r * r * precision;
+                    [-0.5 * square - log_sigma, r * precision, square - 1.0]
+                })
             }
             Likelihood::Robust { alpha, sigma1, sigma2 } => {
                 let (a0, b0) = (((1.0 - alpha) / sigma1).ln(), (alpha / sigma2).ln());
                 let (pa, pb) = (sigma1.powi(-2), sigma2.powi(-2));
-                let value = each(response, predictor, |y, predictor| {
+                self.each(|y, predictor| {
                     let r = y - predictor;
                     let (a, b) = (a0 - 0.5 * r * r * pa, b0 - 0.5 * r * r * pb);
                     // Shares of both parts without overflow.
@@ -109,33 +163,32 @@ impl Kernel<f64> for Pointwise<'_> {
                     let larger = 1.0 / (1.0 + other);
                     let share = if a > b { larger } else { other * larger };
                     let top = if a > b { a } else { b };
-                    (top + Real::ln(1.0 + other), r * (pb + share * (pa - pb)))
-                });
-                (value, 0.0)
+                    [top + Real::ln(1.0 + other), r * (pb + share * (pa - pb)), 0.0]
+                })
             }
             Likelihood::StudentT { df } => {
-                let spread = df * scale * scale;
-                let mut by_scale = [0.0; LANES];
-                let value = each_lane(response, predictor, |lane, y, predictor| {
+                let (spread, log_scale) = (df * scale * scale, scale.ln());
+                self.each(|y, predictor| {
                     let r = y - predictor;
-                    let weight = (df + 1.0) * r / (spread + r * r);
-                    by_scale[lane] += weight * r;
-                    (-0.5 * (df + 1.0) * Real::ln(1.0 + r * r / spread), weight)
-                });
-                (value - n * scale.ln(), by_scale.iter().sum::<f64>() - n)
+                    let pull = (df + 1.0) * r / (spread + r * r);
+                    [-0.5 * (df + 1.0) * Real::ln(1.0 + r * r / spread) - log_scale, pull, pull * r - 1.0]
+                })
             }
             Likelihood::Logistic {} => {
-                let value = each(response, predictor, |y, predictor| {
-                    (y * predictor - predictor.softplus(), y - predictor.sigmoid())
-                });
-                (value, 0.0)
+                self.each(|y, predictor| [y * predictor - predictor.softplus(), y - predictor.sigmoid(), 0.0])
             }
-            Likelihood::Poisson {} => {
-                let value = each(response, predictor, |y, predictor| {
-                    let mean = Real::exp(predictor);
-                    (y * predictor - mean, y - mean)
-                });
-                (value, 0.0)
+            Likelihood::Poisson {} => self.each(|y, predictor| {
+                let mean = Real::exp(predictor);
+                [y * predictor - mean, y - mean, 0.0]
+            }),
+            Likelihood::NegativeBinomial { size } => {
+                let size = size.unwrap_or(scale);
+                let log_size = size.ln();
+                self.each(|y, predictor| {
+                    let t = predictor - log_size;
+                    let (softplus, mean) = (t.softplus(), (y + size) * t.sigmoid());
+                    [y * predictor - (y + size) * softplus, y - mean, mean - size * softplus]
+                })
             }
         }
     }
@@ -144,28 +197,29 @@ impl Kernel<f64> for Pointwise<'_> {
 /// Sums run side by side in so many lanes.
 const LANES: usize = 16;
 
-/// Replaces each η by the second result and sums the first.
-#[inline(always)]
-fn each(response: &[f64], predictor: &mut [f64], f: impl Fn(f64, f64) -> (f64, f64)) -> f64 {
-    each_lane(response, predictor, |_, y, predictor| f(y, predictor))
-}
-
-#[inline(always)]
-fn each_lane(response: &[f64], predictor: &mut [f64], mut f: impl FnMut(usize, f64, f64) -> (f64, f64)) -> f64 {
-    let mut sums = [0.0; LANES];
-    let mut predictors = predictor.chunks_exact_mut(LANES);
-    let mut responses = response.chunks_exact(LANES);
-    for (predictor, y) in predictors.by_ref().zip(responses.by_ref()) {
-        for lane in 0..LANES {
-            let (value, derivative) = f(lane, y[lane], predictor[lane]);
-            sums[lane] += value;
-            predictor[lane] = derivative;
+impl Pointwise<'_> {
+    /// Replaces each η by the second result, and sums the first and the third, all of them by weight.
+    #[inline(always)]
+    fn each(self, f: impl Fn(f64, f64) -> [f64; 3]) -> (f64, f64) {
+        let (mut values, mut by_scale) = ([0.0; LANES], [0.0; LANES]);
+        let mut one = |lane: usize, y: f64, weight: f64, predictor: &mut f64| {
+            let [value, derivative, by_own] = f(y, *predictor);
+            values[lane] += weight * value;
+            by_scale[lane] += weight * by_own;
+            *predictor = weight * derivative;
+        };
+        let mut predictors = self.predictor.chunks_exact_mut(LANES);
+        let mut responses = self.response.chunks_exact(LANES);
+        let mut weights = self.weights.chunks_exact(LANES);
+        for ((predictor, y), weight) in predictors.by_ref().zip(responses.by_ref()).zip(weights.by_ref()) {
+            for lane in 0..LANES {
+                one(lane, y[lane], weight[lane], &mut predictor[lane]);
+            }
         }
+        let rest = responses.remainder().iter().zip(weights.remainder());
+        for (lane, (predictor, (&y, &weight))) in predictors.into_remainder().iter_mut().zip(rest).enumerate() {
+            one(lane, y, weight, predictor);
+        }
+        (values.iter().sum(), by_scale.iter().sum())
     }
-    for (lane, (predictor, &y)) in predictors.into_remainder().iter_mut().zip(responses.remainder()).enumerate() {
-        let (value, derivative) = f(lane, y, *predictor);
-        sums[lane] += value;
-        *predictor = derivative;
-    }
-    sums.iter().sum()
 }

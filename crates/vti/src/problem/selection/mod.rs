@@ -4,13 +4,16 @@
 mod averages;
 mod closed_form;
 mod conjugate;
+mod counts;
 mod data;
+mod density;
 mod design;
 mod eigen;
 mod enumerate;
 mod exact;
 mod gaussian;
 mod gram;
+mod heredity;
 mod likelihood;
 mod mixture;
 mod preconditioner;
@@ -30,6 +33,7 @@ use serde::{Deserialize, Serialize};
 pub use averages::{Average, averages};
 pub use closed_form::ClosedForm;
 pub use conjugate::Conjugate;
+pub(crate) use counts::log_rising;
 pub use data::{RegressionData, TableError, Term};
 pub use design::{Design, Scaling, Standardise};
 pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};
@@ -39,16 +43,16 @@ pub use prior::{CoefficientPrior, ModelPrior};
 pub use quadrature::{QuadratureLimits, evidence_by_quadrature};
 pub use weighed::WeighedModels;
 
+use self::counts::Rising;
+use self::density::Work;
 use self::exact::PriorOfG;
-use self::gaussian::{Products, Squares};
-use self::gram::{AddScaled, Dot, gram, log_determinant};
-use self::likelihood::Pointwise;
+use self::gaussian::Products;
+use self::gram::{gram, log_determinant};
 use self::mixture::Mixture;
 use self::preconditioner::Quadratic;
 use super::{BatchError, Constraint, Constraints, DensityBatch, DensityError, Preconditioner, Problem};
 use crate::optimise::SettingError;
-use crate::simd::Instructions;
-use crate::space::{ModelSpace, SpaceError, Subsets};
+use crate::space::{Heredity, ModelSpace, SpaceError, Subsets};
 use crate::stats::Evidence;
 use crate::workers::Workers;
 
@@ -62,6 +66,8 @@ pub struct SelectionSettings {
     pub prior: CoefficientPrior,
     /// Of the models.
     pub model_prior: ModelPrior,
+    /// Which models may have terms that are products of others.
+    pub heredity: Heredity,
 }
 
 impl Default for SelectionSettings {
@@ -70,6 +76,7 @@ impl Default for SelectionSettings {
             likelihood: Likelihood::Gaussian { sigma: None },
             prior: CoefficientPrior::default(),
             model_prior: ModelPrior::default(),
+            heredity: Heredity::default(),
         }
     }
 }
@@ -113,8 +120,10 @@ pub struct Selection {
     settings: SelectionSettings,
     design: Design,
     space: Subsets,
+    /// log of the prior probability that models have which are in the space, before those that are not are left out.
+    log_prior_of_all: f64,
     constraints: Option<Constraints>,
-    /// XᵀX of all columns.
+    /// XᵀWX of all columns, W being the weights of the rows.
     gram: Vec<f64>,
     /// g σ-free: prior covariance is `spread · σ² (XᵀX)⁻¹`. A mixture has that of unit information, for what is but a start.
     spread: f64,
@@ -122,10 +131,12 @@ pub struct Selection {
     mixture: Option<Mixture>,
     /// Constant part of the log likelihood.
     constant: f64,
-    /// Center of the proper prior of the log scale.
+    /// Center of the proper prior of the log scale, or of the log size.
     log_scale: f64,
     /// log |XᵀX| of models met so far.
     determinants: RwLock<HashMap<Box<[u16]>, f64>>,
+    /// Of negative binomial counts.
+    rising: Option<Rising>,
     /// What Gaussian errors need of the response; the others need all of it.
     products: Option<Products>,
     /// What preconditioners are made of.
@@ -134,6 +145,9 @@ pub struct Selection {
 
 /// Standard deviation of the proper prior of the log scale: within a factor of 7 with probability 0.95.
 const LOG_SCALE_SD: f64 = 1.0;
+
+/// The same of the log size: within a factor of 50.
+const LOG_SIZE_SD: f64 = 2.0;
 
 /// The most determinants that are kept.
 const MAX_KEPT_DETERMINANTS: usize = 1 << 20;
@@ -155,20 +169,26 @@ impl Selection {
     ) -> Result<Self, SelectionError> {
         settings.prior.check()?;
         settings.model_prior.check()?;
-        check_likelihood(&settings.likelihood)?;
+        settings.likelihood.check_settings()?;
         settings.likelihood.check(&table.response)?;
-        let mixture = Mixture::of(&settings.prior, table.response.len() as f64);
-        if mixture.is_some() && !matches!(settings.likelihood, Likelihood::Gaussian { .. }) {
-            return Err(SelectionError::Mixture);
-        }
+        let gaussian = matches!(settings.likelihood, Likelihood::Gaussian { .. });
         let g_prior = settings.prior.is_g();
         let standardise = if g_prior && standardise == Standardise::Raw { Standardise::Centred } else { standardise };
-        let design = Design::new(table, standardise)?;
-        let scale = usize::from(settings.likelihood.has_scale());
+        let mut design = Design::new(table, standardise)?;
+        let mixture = Mixture::of(&settings.prior, design.total_weight());
+        if mixture.is_some() && !gaussian {
+            return Err(SelectionError::Mixture);
+        }
+        if settings.likelihood.has_identity_link() {
+            design.subtract_offset();
+        }
+        let own = settings.likelihood.own_parameters();
         let blocks: Vec<usize> = design.terms().iter().map(|(_, columns)| *columns).collect();
         let names = design.terms().iter().map(|(name, _)| name.clone()).collect();
-        let space = Subsets::of_blocks(design.always() + scale, &blocks)?.with_names(names)?;
-        let constraints = (scale == 1).then(|| {
+        let space = Subsets::of_blocks(design.always() + own, &blocks)?
+            .with_names(names)?
+            .with_parents(heredity::parents(table, settings.heredity)?, settings.heredity)?;
+        let constraints = (own == 1).then(|| {
             let reals = std::iter::repeat_n(Constraint::Real, design.columns());
             Constraints::new(std::iter::once(Constraint::Positive).chain(reals).collect())
         });
@@ -177,10 +197,11 @@ impl Selection {
             Some(Err(_)) => unreachable!("positive and real numbers have no settings"),
             None => None,
         };
-        let n = design.rows() as f64;
-        let response = design.response();
-        let mean = response.iter().sum::<f64>() / n;
-        let sd = (response.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / n).sqrt();
+        let n = design.total_weight();
+        let (response, weights) = (design.response(), design.weights());
+        let mean = design.mean_of(response);
+        let squares = response.iter().zip(weights).map(|(y, weight)| weight * (y - mean).powi(2));
+        let sd = (squares.sum::<f64>() / n).sqrt();
         let spread = match settings.prior {
             CoefficientPrior::G { g: Some(g) } => g,
             // A logit carries a quarter of the information of a unit normal at best.
@@ -191,15 +212,18 @@ impl Selection {
             | CoefficientPrior::ZellnerSiow {} => n,
             CoefficientPrior::Normal { scale } => scale * scale,
         };
+        let mixed = matches!(settings.likelihood, Likelihood::NegativeBinomial { .. });
         let mut selection = Self {
             gram: gram(&design),
             spread,
             mixture,
-            constant: settings.likelihood.constant(response),
-            log_scale: sd.max(f64::MIN_POSITIVE).ln(),
+            constant: settings.likelihood.constant(response, weights),
+            log_scale: if mixed { counts::log_size_by_moments(mean, sd * sd) } else { sd.max(f64::MIN_POSITIVE).ln() },
+            rising: mixed.then(|| Rising::new(response, weights)),
             determinants: RwLock::new(HashMap::new()),
             products: None,
             quadratic: OnceLock::new(),
+            log_prior_of_all: heredity::log_prior_of_all(&space, &settings.model_prior),
             settings: *settings,
             design,
             space,
@@ -208,7 +232,6 @@ impl Selection {
         if g_prior {
             selection.check_independent()?;
         }
-        let gaussian = matches!(settings.likelihood, Likelihood::Gaussian { .. });
         selection.products = gaussian.then(|| Products::new(&selection));
         // The larger a model the smaller its residuals: if any has none, the whole has none.
         if mixture.is_some()
@@ -240,9 +263,16 @@ impl Selection {
         self.mixture.map_or(PriorOfG::Fixed(self.spread), PriorOfG::Mixture)
     }
 
-    /// Mean and standard deviation of the log scale's proper prior.
+    /// Mean and standard deviation of the log scale's proper prior, or of the log size's.
     fn log_scale_prior(&self) -> (f64, f64) {
-        (self.log_scale, LOG_SCALE_SD)
+        (self.log_scale, if self.rising.is_some() { LOG_SIZE_SD } else { LOG_SCALE_SD })
+    }
+
+    /// The log-normal prior of the scale or size, proper and wide, and its derivative with respect to the logarithm.
+    fn log_normal_prior(&self, own: f64) -> (f64, f64) {
+        let (centre, sd) = self.log_scale_prior();
+        let off = (own.ln() - centre) / sd;
+        (-0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln() - own.ln(), -off / sd - 1.0)
     }
 
     /// XᵀX of all columns, row-major.
@@ -272,114 +302,6 @@ impl Selection {
         })
     }
 
-    /// `log p(θ | m)` and what its derivatives are made of. Those of a normal prior with respect to the coefficients are added
-    /// to `gradient`; a g-prior sees `squares = Σ (Xb)²` over the slopes alone, and its derivatives, half of that sum's times
-    /// a negative precision, are left to whoever has computed it.
-    fn log_prior_theta(&self, given: &Given<'_>, squares: f64, gradient: &mut [f64]) -> PriorOfTheta {
-        let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
-        let has_scale = self.settings.likelihood.has_scale();
-        let Given { model, columns, scale, coefficients } = *given;
-        if let CoefficientPrior::Normal { scale: sd } = self.settings.prior {
-            let k = coefficients.len() as f64;
-            let precision = 1.0 / self.spread;
-            let squares: f64 = coefficients.iter().map(|b| b * b).sum();
-            gradient.iter_mut().zip(coefficients).for_each(|(g, b)| *g -= b * precision);
-            let mut value = -0.5 * squares * precision - k * (sd.ln() + half_log_tau);
-            let mut by_log_scale = 0.0;
-            if has_scale {
-                // The scale is log-normal: proper, and wide.
-                let off = (scale.ln() - self.log_scale) / LOG_SCALE_SD;
-                value -= 0.5 * off * off + LOG_SCALE_SD.ln() + half_log_tau + scale.ln();
-                by_log_scale = -off / LOG_SCALE_SD - 1.0;
-            }
-            return PriorOfTheta { value, by_log_scale, precision: 0.0 };
-        }
-        let (k, squares) = ((coefficients.len() - 1) as f64, squares / (scale * scale));
-        // log ∫ g^(−k/2) exp(−squares / 2g) p(g) dg, and E 1/g.
-        let (of_g, inverse) = match &self.mixture {
-            Some(mixture) => mixture.slopes(k, squares),
-            None => (-0.5 * (k * self.spread.ln() + squares / self.spread), 1.0 / self.spread),
-        };
-        let value = 0.5 * self.determinant(model, columns) - k * (scale.ln() + half_log_tau) + of_g;
-        let precision = inverse / (scale * scale);
-        if has_scale {
-            PriorOfTheta { value: value - scale.ln(), by_log_scale: squares * inverse - k - 1.0, precision }
-        } else {
-            PriorOfTheta { value, by_log_scale: 0.0, precision }
-        }
-    }
-
-    /// One row of a batch.
-    fn evaluate(&self, work: &mut Work, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> f64 {
-        let scaled = usize::from(self.settings.likelihood.has_scale());
-        let scale = if scaled == 1 { theta[0] } else { self.known_scale() };
-        self.design.model_columns(model, &mut work.columns);
-        gradient.fill(0.0);
-        let Work { columns, rows } = work;
-        let given = Given { model, columns, scale, coefficients: &theta[scaled..] };
-        let by_coefficients = &mut gradient[scaled..];
-        let (value, by_log_scale) = match &self.products {
-            Some(products) => self.evaluate_by_products(products, &given, rows, by_coefficients),
-            None => self.evaluate_by_rows(&given, rows, by_coefficients),
-        };
-        if scaled == 1 {
-            gradient[0] = by_log_scale / scale;
-        }
-        value + self.constant
-    }
-
-    /// Gaussian errors, in a time that does not depend on the number of rows.
-    fn evaluate_by_products(
-        &self,
-        products: &Products,
-        given: &Given<'_>,
-        [by_residual, by_slopes]: &mut [Vec<f64>; 2],
-        gradient: &mut [f64],
-    ) -> (f64, f64) {
-        let Given { columns, scale, coefficients, .. } = *given;
-        let Squares { residual, slopes } = products.squares(self, columns, coefficients, by_residual, by_slopes);
-        let prior = self.log_prior_theta(given, slopes, gradient);
-        let (n, precision) = (self.design.rows() as f64, scale.powi(-2));
-        for (g, (residual, slopes)) in gradient.iter_mut().zip(by_residual.iter().zip(by_slopes)) {
-            *g += residual * precision + *slopes * prior.precision;
-        }
-        let value = -0.5 * residual * precision - n * scale.ln();
-        (value + prior.value, residual * precision - n + prior.by_log_scale)
-    }
-
-    /// Any errors, row by row of the data.
-    fn evaluate_by_rows(
-        &self,
-        given: &Given<'_>,
-        [slopes, by_predictor]: &mut [Vec<f64>; 2],
-        gradient: &mut [f64],
-    ) -> (f64, f64) {
-        let Given { columns, scale, coefficients, .. } = *given;
-        let instructions = Instructions::detect();
-        let rows = self.design.rows();
-        // Slopes first: a g-prior looks at them alone.
-        slopes.clear();
-        slopes.resize(rows, 0.0);
-        for (&column, &b) in columns.iter().zip(coefficients).skip(1) {
-            instructions.run(AddScaled { factor: b, from: self.design.column(column as usize), to: slopes });
-        }
-        by_predictor.clear();
-        by_predictor.extend(slopes.iter().map(|x| x + coefficients[0]));
-        let (response, likelihood) = (self.design.response(), self.settings.likelihood);
-        let (value, by_log_scale) =
-            instructions.run(Pointwise { likelihood, response, scale, predictor: by_predictor });
-        let g_prior = self.settings.prior.is_g();
-        let squares = if g_prior { slopes.iter().map(|x| x * x).sum() } else { 0.0 };
-        let prior = self.log_prior_theta(given, squares, gradient);
-        if g_prior {
-            by_predictor.iter_mut().zip(&*slopes).for_each(|(d, x)| *d -= x * prior.precision);
-        }
-        for (&column, g) in columns.iter().zip(gradient) {
-            *g += instructions.run(Dot { a: self.design.column(column as usize), b: by_predictor });
-        }
-        (value + prior.value, by_log_scale + prior.by_log_scale)
-    }
-
     /// The scale where it is no parameter: what a g-prior means by σ.
     fn known_scale(&self) -> f64 {
         match self.settings.likelihood {
@@ -388,31 +310,6 @@ impl Selection {
             _ => 1.0,
         }
     }
-}
-
-/// Where a density is wanted.
-#[derive(Clone, Copy)]
-struct Given<'a> {
-    model: &'a [u16],
-    columns: &'a [u32],
-    scale: f64,
-    coefficients: &'a [f64],
-}
-
-/// A prior density and its derivatives.
-struct PriorOfTheta {
-    /// Its log.
-    value: f64,
-    by_log_scale: f64,
-    /// The precision that a g-prior gives to Xb of the slopes; a normal prior does not look at it.
-    precision: f64,
-}
-
-/// Memory for evaluations.
-#[derive(Default)]
-struct Work {
-    columns: Vec<u32>,
-    rows: [Vec<f64>; 2],
 }
 
 impl Problem for Selection {
@@ -429,7 +326,11 @@ impl Problem for Selection {
     }
 
     fn log_prior(&self, model: &[u16]) -> f64 {
-        self.settings.model_prior.log_prob(model.iter().filter(|&&bit| bit == 1).count(), model.len())
+        if self.space.is_constrained() && !self.space.is_allowed(model) {
+            return f64::NEG_INFINITY;
+        }
+        let size = model.iter().filter(|&&bit| bit == 1).count();
+        self.settings.model_prior.log_prob(size, model.len()) - self.log_prior_of_all
     }
 
     fn constraints(&self) -> Option<&Constraints> {
@@ -452,8 +353,8 @@ impl Problem for Selection {
     }
 
     fn parameter_names(&self) -> Vec<String> {
-        let scale = self.settings.likelihood.has_scale().then(|| "sigma".to_string());
-        scale.into_iter().chain(self.design.names().iter().cloned()).collect()
+        let own = self.settings.likelihood.own_parameter().map(String::from);
+        own.into_iter().chain(self.design.names().iter().cloned()).collect()
     }
 
     fn log_density_batch(&self, batch: DensityBatch<'_>, workers: &Workers) -> Result<(), BatchError> {
@@ -465,19 +366,5 @@ impl Problem for Selection {
             }
             Ok(())
         })
-    }
-}
-
-fn check_likelihood(likelihood: &Likelihood) -> Result<(), SettingError> {
-    let positive = |what, value: f64| SettingError::check(what, value, value > 0.0 && value.is_finite(), "positive");
-    match *likelihood {
-        Likelihood::Gaussian { sigma } => positive("sigma", sigma.unwrap_or(1.0)),
-        Likelihood::Robust { alpha, sigma1, sigma2 } => {
-            SettingError::check("alpha", alpha, alpha > 0.0 && alpha < 1.0, "between 0 and 1")?;
-            positive("sigma1", sigma1)?;
-            positive("sigma2", sigma2)
-        }
-        Likelihood::StudentT { df } => positive("df", df),
-        Likelihood::Logistic {} | Likelihood::Poisson {} => Ok(()),
     }
 }

@@ -6,6 +6,7 @@
 //! part of that one. For Gaussian errors this is exact, so a flow has only the scale to learn; for the others it is a start,
 //! and small models get a quadratic of their own.
 
+use super::counts::LogSize;
 use super::gram::Dot;
 use super::likelihood::Likelihood;
 use super::{CoefficientPrior, Selection};
@@ -27,6 +28,8 @@ pub(super) struct Quadratic {
     cross: Vec<f64>,
     /// zᵀWz.
     square: f64,
+    /// Of negative binomial counts.
+    size: Option<LogSize>,
 }
 
 /// Reweighting ends when no linear predictor moves by more than this, relative to their spread, or after so many rounds.
@@ -56,17 +59,22 @@ impl Quadratic {
         mut scale: f64,
         rounds: usize,
     ) -> Option<Self> {
-        let mut found = None;
+        let mut found: Option<Self> = None;
         for _ in 0..rounds {
-            let (weights, working) = reweight(selection, &predictor, scale);
+            let (mut weights, mut working) = reweight(selection, &predictor, scale);
+            weights.iter_mut().zip(selection.design.weights()).for_each(|(weight, of_row)| *weight *= of_row);
+            working.iter_mut().zip(selection.design.offset()).for_each(|(z, offset)| *z -= offset);
             let quadratic = Self::weighted(selection, columns, &weights, &working);
             let places: Vec<u32> = (0..columns.len() as u32).collect();
             let part = quadratic.restrict(selection, &places, scale)?;
             let next = predictors(selection, columns, &part.mean);
             let moved = predictor.iter().zip(&next).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             let spread = next.iter().fold(0.0, |most, predictor| (predictor - quadratic.centre).abs().max(most));
-            (predictor, scale, found) = (next, part.scale, Some(quadratic));
-            if moved <= TOLERANCE * (1.0 + spread) {
+            let size = log_size(selection, scale).map(|size| size.improved(selection, &next));
+            let resized = size.map_or(0.0, |size| (size.location - scale.ln()).abs());
+            scale = size.map_or(part.scale, |size| size.location.exp());
+            (predictor, found) = (next, Some(Self { size, ..quadratic }));
+            if moved.max(resized) <= TOLERANCE * (1.0 + spread) {
                 break;
             }
         }
@@ -89,14 +97,14 @@ impl Quadratic {
             cross[a] = instructions.run(Dot { a: &weighted, b: &centred });
         }
         let square = centred.iter().zip(weights).map(|(z, w)| w * z * z).sum();
-        Self { columns: columns.to_vec(), gram, centre, cross, square }
+        Self { columns: columns.to_vec(), gram, centre, cross, square, size: None }
     }
 
     /// Mean and precision of the coefficients at some places of the quadratic, and their scale where there is one.
     fn restrict(&self, selection: &Selection, places: &[u32], scale: f64) -> Option<Restricted> {
         let g_prior = selection.settings.prior.is_g();
         let lost = if g_prior { 1.0 } else { places.len() as f64 };
-        let free = (selection.design.rows() as f64 - lost).max(1.0);
+        let free = (selection.design.total_weight() - lost).max(1.0);
         if !selection.settings.likelihood.has_scale() {
             let (mean, factor) = self.solve(selection, places, 1.0)?;
             return Some(self.restricted(mean, factor, scale, free));
@@ -170,20 +178,21 @@ impl Quadratic {
     /// The preconditioner of a model.
     pub(super) fn preconditioner(&self, selection: &Selection, columns: &[u32]) -> Option<Preconditioner> {
         let mut part = self.restrict(selection, columns, selection.log_scale.exp())?;
-        let refitted = matches!(
-            selection.settings.likelihood,
-            Likelihood::StudentT { .. } | Likelihood::Logistic {} | Likelihood::Poisson {}
-        );
+        let (likelihood, mut size) = (selection.settings.likelihood, self.size);
+        let refitted = !matches!(likelihood, Likelihood::Gaussian { .. } | Likelihood::Robust { .. });
         if refitted && selection.design.rows() * columns.len().pow(2) <= MAX_REFITTED {
             let predictor = predictors(selection, columns, &part.mean);
-            let own = Self::fit(selection, columns, predictor, part.scale, OWN_ROUNDS)?;
+            let scale = size.map_or(part.scale, |size| size.location.exp());
+            let own = Self::fit(selection, columns, predictor, scale, OWN_ROUNDS)?;
             let places: Vec<u32> = (0..columns.len() as u32).collect();
             part = own.restrict(selection, &places, part.scale)?;
+            size = own.size;
         }
         let Restricted { mut mean, mut factor, scale, free } = part;
-        if selection.settings.likelihood.has_scale() {
-            // log σ comes first: 2 free is its information, and its posterior is a little to the right of its mode.
-            let (location, precision) = (scale.ln() + 0.5 / free, (2.0 * free).sqrt());
+        // log σ comes first: 2 free is its information, and its posterior is a little to the right of its mode.
+        let of_scale = likelihood.has_scale().then(|| (scale.ln() + 0.5 / free, (2.0 * free).sqrt()));
+        let of_size = size.map(|size| (size.location, size.information.sqrt()));
+        if let Some((location, precision)) = of_scale.or(of_size) {
             let mut with_scale = vec![precision];
             for i in 0..mean.len() {
                 with_scale.push(0.0);
@@ -196,7 +205,13 @@ impl Quadratic {
     }
 }
 
-/// Linear predictors of coefficients.
+/// The log size where it is a parameter.
+fn log_size(selection: &Selection, size: f64) -> Option<LogSize> {
+    let is_parameter = selection.settings.likelihood == (Likelihood::NegativeBinomial { size: None });
+    is_parameter.then(|| LogSize { location: size.ln(), information: 1.0 })
+}
+
+/// Linear predictors of coefficients, the offset included.
 fn predictors(selection: &Selection, columns: &[u32], mean: &[f64]) -> Vec<f64> {
     let mut predictor = vec![0.0; selection.design.rows()];
     for (&column, b) in columns.iter().zip(mean) {
@@ -205,6 +220,7 @@ fn predictors(selection: &Selection, columns: &[u32], mean: &[f64]) -> Vec<f64> 
             .zip(selection.design.column(column as usize))
             .for_each(|(predictor, x)| *predictor += b * x);
     }
+    predictor.iter_mut().zip(selection.design.offset()).for_each(|(predictor, offset)| *predictor += offset);
     predictor
 }
 
@@ -224,7 +240,9 @@ fn start(likelihood: &Likelihood, response: &[f64]) -> Vec<f64> {
     match likelihood {
         Likelihood::Logistic {} => response.iter().map(|y| y - 0.5).collect(),
         // Between each count and their mean, so that no logarithm is taken of 0.
-        Likelihood::Poisson {} => response.iter().map(|y| (0.5 * (y + mean)).max(0.1).ln()).collect(),
+        Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => {
+            response.iter().map(|y| (0.5 * (y + mean)).max(0.1).ln()).collect()
+        }
         _ => vec![mean; response.len()],
     }
 }
@@ -260,6 +278,14 @@ fn reweight(selection: &Selection, predictor: &[f64], scale: f64) -> (Vec<f64>, 
             let glm = |y: f64, predictor: f64| {
                 let mean = predictor.min(MAX_LOG_MEAN).exp().max(SMALLEST_WEIGHT);
                 (mean, predictor + (y - mean) / mean)
+            };
+            pairs.map(|(&y, &predictor)| glm(y, predictor)).unzip()
+        }
+        Likelihood::NegativeBinomial { size } => {
+            let size = size.unwrap_or(scale);
+            let glm = |y: f64, predictor: f64| {
+                let mean = predictor.min(MAX_LOG_MEAN).exp().max(SMALLEST_WEIGHT);
+                (mean * size / (size + mean), predictor + (y - mean) / mean)
             };
             pairs.map(|(&y, &predictor)| glm(y, predictor)).unzip()
         }

@@ -1,6 +1,6 @@
 //! Where coefficients may lie, before the response is looked at closely.
 
-use super::{CoefficientPrior, LOG_SCALE_SD, Likelihood, Selection};
+use super::{CoefficientPrior, Design, Likelihood, Selection};
 
 /// Standard deviation of a logit or of a logarithmic mean that nothing is known about.
 const PREDICTOR_SD: f64 = 2.5;
@@ -10,8 +10,8 @@ const PREDICTOR_SD: f64 = 2.5;
 pub(super) fn reference(selection: &Selection) -> Vec<(f64, f64)> {
     let design = selection.design();
     let mut found = Vec::with_capacity(design.columns() + 1);
-    if selection.settings.likelihood.has_scale() {
-        found.push((selection.log_scale, LOG_SCALE_SD));
+    if selection.settings.likelihood.own_parameter().is_some() {
+        found.push(selection.log_scale_prior());
     }
     match selection.settings.prior {
         CoefficientPrior::Normal { scale } => found.extend((0..design.columns()).map(|_| (0.0, scale))),
@@ -30,15 +30,26 @@ pub(super) fn reference(selection: &Selection) -> Vec<(f64, f64)> {
     found
 }
 
+/// What counts are proportional to, of all rows together: their number where there is no offset.
+fn exposure(design: &Design) -> f64 {
+    let of_row = |(row, weight): (usize, &f64)| weight * design.offset().get(row).map_or(1.0, |offset| offset.exp());
+    design.weights().iter().enumerate().map(of_row).sum()
+}
+
 /// Around the mean of the response, on the scale of the predictor.
 fn intercept(selection: &Selection) -> (f64, f64) {
-    let response = selection.design().response();
-    let n = response.len() as f64;
-    let sum: f64 = response.iter().sum();
+    let design = selection.design();
+    let n = design.total_weight();
+    let sum = n * design.mean_of(design.response());
     match selection.settings.likelihood {
         // Half a row more of each kind, so that neither is impossible.
-        Likelihood::Logistic {} => (((sum + 0.5) / (n - sum + 0.5)).ln(), PREDICTOR_SD),
-        Likelihood::Poisson {} => (((sum + 0.5) / n).ln(), PREDICTOR_SD),
+        Likelihood::Logistic {} => {
+            let offset = design.offset().iter().sum::<f64>() / design.rows() as f64;
+            (((sum + 0.5) / (n - sum + 0.5)).ln() - offset, PREDICTOR_SD)
+        }
+        Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => {
+            (((sum + 0.5) / exposure(design)).ln(), PREDICTOR_SD)
+        }
         _ => (sum / n, selection.log_scale.exp() + selection.known_scale()),
     }
 }

@@ -256,10 +256,10 @@ fn predictor(coefficients: &[f64], columns: &[Vec<f64>], row: usize) -> f64 {
 fn table(response: Vec<f64>, columns: Vec<Vec<f64>>) -> RegressionData {
     let term = |(number, values): (usize, Vec<f64>)| {
         let name = format!("x{}", number + 1);
-        Term { columns: vec![name.clone()], name, values, always: false }
+        Term { columns: vec![name.clone()], name, values, always: false, parents: Vec::new() }
     };
     let terms = columns.into_iter().enumerate().map(term).collect();
-    RegressionData { response_name: "y".into(), response, terms }
+    RegressionData { response_name: "y".into(), response, terms, ..RegressionData::default() }
 }
 
 #[cfg(test)]

@@ -29,8 +29,9 @@ pub(super) fn starts(selection: &Selection, columns: &[u32], preconditioner: &Pr
     for spread in SPREADS {
         found.extend((0..OF_EACH).map(|_| (0..dim).map(|_| spread * stream.normal()).collect::<Vec<f64>>()));
     }
-    if matches!(selection.settings.likelihood, Likelihood::Logistic {} | Likelihood::Poisson {}) {
-        // Concave in the coefficients: there is one mode.
+    let likelihood = selection.settings.likelihood;
+    if likelihood == (Likelihood::Logistic {}) || likelihood.has_counts() {
+        // Concave in the coefficients: there is one mode, for each size of counts.
         return found;
     }
     let mut centre = vec![0.0; dim];

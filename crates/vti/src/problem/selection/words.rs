@@ -1,11 +1,12 @@
 //! What is assumed of the parameters, in words.
 
 use super::{CoefficientPrior, Likelihood, Selection};
+use crate::space::{Heredity, ModelSpace};
 
 impl Selection {
     /// The priors of slopes, intercept and scale, in words.
     pub fn prior_in_words(&self) -> String {
-        let rows = self.design().rows();
+        let rows = self.design().total_weight();
         let prior = match self.settings().prior {
             CoefficientPrior::Normal { scale } => {
                 let standardised = self.design().scaling().iter().any(|scaling| scaling.scale != 1.0);
@@ -21,7 +22,17 @@ impl Selection {
                 format!("slopes by the Zellner–Siow prior with n = {rows}, intercept flat")
             }
         };
-        prior + &self.scale_in_words()
+        prior + &self.scale_in_words() + self.heredity_in_words()
+    }
+
+    /// Which models are left, to go on with.
+    fn heredity_in_words(&self) -> &'static str {
+        match self.settings().heredity {
+            _ if !self.space().is_constrained() => "",
+            Heredity::Strong => "; products only in models that have both their columns",
+            Heredity::Weak => "; products only in models that have one of their columns",
+            Heredity::None => "",
+        }
     }
 
     /// The prior of σ, to go on with.
