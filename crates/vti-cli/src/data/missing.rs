@@ -7,7 +7,7 @@ use vti::answer::LeftOut;
 
 use super::encode;
 use super::error::{DataError, MissingValues};
-use super::raw::{Cell, Raw};
+use super::raw::{Cell, Raw, RawColumn};
 use super::schema::{TermKind, TermSchema};
 use super::tidy::{Known, constant};
 use crate::shown::{listed, shown};
@@ -101,6 +101,12 @@ pub(super) fn treat(raw: &mut Raw, known: &Known<'_>) -> Result<Option<String>, 
     };
     raw.keep_rows(|row| !rows.contains(&row));
     Ok(Some(format!("left out {} of {all} rows, which have missing values: {shown}", rows.len())))
+}
+
+/// Whether all that a column can tell is where it is missing.
+pub(super) fn is_indicator_alone(column: &RawColumn, missing: Missing) -> bool {
+    let is_missing = column.unusable.is_none() && column.missing().next().is_some();
+    missing == Missing::Indicator && is_missing && column.constant().is_some()
 }
 
 /// Means for missing values, and a term for each set of rows in which values are missing. Of columns of one value only that remains.

@@ -8,7 +8,7 @@ use vti::problem::selection::{Likelihood, Term};
 use vti::space::Heredity;
 
 use super::csv::with_decimal_comma;
-use super::missing::{Missing, add_indicators};
+use super::missing::{Missing, add_indicators, is_indicator_alone};
 use super::offset::{self, Offset};
 use super::products::{Factor, Making, Wanted};
 use super::raw::{Raw, RawColumn};
@@ -265,12 +265,6 @@ pub(super) fn all_or(raw: &Raw, mut flaws: Vec<(String, DataError)>) -> Result<(
         1 => Err(flaws.remove(0).1),
         _ => Err(DataError::Columns { file: raw.file.clone(), columns: flaws }),
     }
-}
-
-/// Whether all that a column can tell is where it is missing.
-fn is_indicator_alone(column: &RawColumn, missing: Missing) -> bool {
-    let is_missing = column.unusable.is_none() && column.missing().next().is_some();
-    missing == Missing::Indicator && is_missing && column.constant().is_some()
 }
 
 impl TermSchema {
