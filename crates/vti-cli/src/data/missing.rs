@@ -53,7 +53,7 @@ impl Words {
 
 /// Missing values of each column that has some.
 fn counts(raw: &Raw) -> Vec<(String, usize)> {
-    let count = |column: &super::raw::RawColumn| (column.name.clone(), column.missing().count());
+    let count = |column: &RawColumn| (column.name.clone(), column.missing().count());
     raw.columns.iter().map(count).filter(|(_, count)| *count > 0).collect()
 }
 
