@@ -81,8 +81,8 @@ fn blocks_are_judged_by_how_far_edges_move() {
         (0.3, basis(0.01, Annealed, 0, 0.01), VerdictKind::Trust, ["from the prior", "0.010 at most"], "parameters"),
         (1.2, basis(0.01, Annealed, 0, 0.01), VerdictKind::Corrected, ["from the prior", "parameters"], "raise"),
         (0.3, basis(0.01, Annealed, 0, 0.2), VerdictKind::Corrected, ["up to 0.200", "corrected edges"], "parameters"),
-        (0.3, basis(0.01, Annealed, 9, 0.0), VerdictKind::DoNotTrust, ["9 more sets", "anneal.most"], "train"),
-        (1.2, basis(0.2, Annealed, 0, 0.0), VerdictKind::DoNotTrust, ["up to 0.20", "raise runs"], "anneal.most"),
+        (0.3, basis(0.01, Annealed, 9, 0.0), VerdictKind::DoNotTrust, ["9 more sets", "anneal.work"], "train"),
+        (1.2, basis(0.2, Annealed, 0, 0.0), VerdictKind::DoNotTrust, ["up to 0.20", "raise runs"], "anneal.work"),
         (0.3, basis(0.0, Exact, 0, 0.0), VerdictKind::Trust, ["exact", "0.000"], "never tried"),
         // What was never tried is always spoken of.
         (0.3, beyond(0.004, true), VerdictKind::Trust, ["never tried", "0.004"], "raise"),

@@ -228,7 +228,8 @@ impl<D: Device> ModelDistribution<D> for Modular {
 
     fn update(&mut self, device: &D, batch: &ScoredBatch<'_>) -> Result<ModelUpdate, ModelsError> {
         let learned = self.learn(device.workers(), batch);
-        self.waiting += 1;
+        // A number from a file may be any.
+        self.waiting = self.waiting.saturating_add(1);
         let mut scale = 0.0;
         if learned && self.waiting >= (self.sums.terms() >> TERMS_PER_UPDATE).max(1) {
             let limit = batch.information_limit * self.waiting as f64;
