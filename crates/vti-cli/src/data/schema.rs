@@ -224,13 +224,12 @@ impl Schema {
             let (file, name, names) = (raw.file.clone(), name.to_string(), raw.names());
             return Err(DataError::MissingColumn { file, name, names });
         }
-        let known: HashMap<&str, &TermKind> = bases.iter().map(|term| (term.name.as_str(), &term.kind)).collect();
-        let is_needed = |name: &str| known.contains_key(name) || offsets.contains(name);
-        raw.columns.retain(|column| is_needed(&column.name));
-        for column in &mut raw.columns {
-            if matches!(known.get(column.name.as_str()), Some(TermKind::Date {})) {
-                column.read_dates();
-            }
+        let known: HashSet<&str> = bases.iter().map(|term| term.source()).chain(offsets).collect();
+        let is_date = |term: &&&TermSchema| term.kind == TermKind::Date {};
+        let dates: HashSet<&str> = bases.iter().filter(is_date).map(|term| term.source()).collect();
+        raw.columns.retain(|column| known.contains(column.name.as_str()));
+        for column in raw.columns.iter_mut().filter(|column| dates.contains(column.name.as_str())) {
+            column.read_dates();
         }
         raw.check_names()
     }

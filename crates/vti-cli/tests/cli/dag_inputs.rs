@@ -143,7 +143,10 @@ fn configurations_of_graphs() {
         &["c.toml:4: unknown key requires", "did you mean require?"],
     );
     refused(&format!("{head}response = \"a\"\n"), &["unknown key response in [problem]"]);
-    refused(&format!("{head}require = [[\"a\", \"e\"]]\n"), &["there is no column e, which --require names"]);
+    refused(
+        &format!("{head}require = [[\"a\", \"e\"]]\n"),
+        &["there is no column e, which require in [problem] names"],
+    );
     refused(&format!("{head}sem = {{ kind = \"quadratic\" }}\n"), &["[problem]", "quadratic"]);
     refused("[problem]\nkind = \"dags\"\ndata = \"t.csv\"\n", &["[problem]", "dags"]);
     scratch.write("dag.toml", scratch.fine(&["init", "dag"]).data);

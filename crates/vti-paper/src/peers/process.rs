@@ -162,7 +162,7 @@ mod tests {
         let table = NodeData { names: vec!["a".into(), "b".into()], columns: vec![vec![0.1, 2.0], vec![-1.5, 1e-9]] };
         let file = TableFile::write(&table, 1).unwrap();
         let path = file.0.clone();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a,b\n0.1,-1.5");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a,b\n0.1,-1.5\n");
         drop(file);
         assert!(!path.exists());
     }
