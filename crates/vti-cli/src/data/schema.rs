@@ -1,6 +1,6 @@
 //! What the columns of a table mean: numbers, truth values or categories; learned once, applied to other tables as well.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use vti::answer::LeftOut;
