@@ -19,12 +19,12 @@ pub(crate) struct ReportArgs {
 }
 
 /// Answers that are followed at most.
-const MOST: usize = 8;
+const MAX_FOLLOWED_ANSWERS: usize = 8;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Ending> {
     let (dir, config) = RunDir::open(&args.dir)?;
     // A run that is being checked may write a new answer, and its page, meanwhile: the page is then of that one.
-    for _ in 0..MOST {
+    for _ in 0..MAX_FOLLOWED_ANSWERS {
         let before = std::fs::read(dir.summary()).ok();
         let answer = dir.read_answer()?;
         let (samples, _) = files::read_draws(&dir.draws())?;

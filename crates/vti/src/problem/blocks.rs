@@ -87,7 +87,7 @@ pub trait Blocks: Send + Sync {
         None
     }
 
-    /// About how many multiplications [`log_density`](Self::log_density) takes: a check plans its effort by it. 1 by default, so next
+    /// The computational cost of [`log_density`](Self::log_density), in multiplications, about: a check plans its effort by it. 1 by default, so next
     /// to nothing.
     fn work(&self, block: usize, key: u64) -> f64 {
         let _ = (block, key);

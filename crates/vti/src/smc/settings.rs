@@ -75,8 +75,8 @@ pub struct AnnealSettings {
     pub most: usize,
     /// How often, at most, runs are added for evidences whose errors matter most.
     pub sharpen: usize,
-    /// About how many multiplications densities may take in all, where blocks are annealed and know what theirs take: a quarter of a
-    /// minute on two cores. A few keys of every block are annealed whatever they take.
+    /// The computational budget: about how many multiplications densities may take in all, where blocks are annealed and know what
+    /// theirs take: a quarter of a minute on two cores. A few keys of every block are annealed whatever they take.
     pub work: f64,
 }
 
