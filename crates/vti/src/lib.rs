@@ -9,6 +9,7 @@
 //! | [`state`], [`store`] | what must be kept, and how |
 //! | [`objective`], [`optimise`] | the loss and the bound; optimisers and schedules |
 //! | [`graph`] | directed graphs: orders, equivalence classes, distances |
+//! | [`prior`] | prior distributions: densities, bounds, draws, and the bijections from standard normal numbers |
 //! | [`space`], [`problem`] | models as words of symbols; what is to be inferred |
 //! | [`predictive`] | whether a model fits the data: rows predicted without themselves |
 //! | [`smc`] | the posterior over all models, or of one, without q, by tempered particles |
@@ -50,6 +51,7 @@ pub mod objective;
 pub mod optimise;
 pub mod posterior;
 pub mod predictive;
+pub mod prior;
 pub mod problem;
 pub mod random;
 pub mod rjmcmc;

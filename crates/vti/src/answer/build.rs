@@ -1,12 +1,14 @@
 //! From a check, chains where there were any and the exact answer where it is known to an answer.
 
+use super::count::{Counts, evidence_of};
 use super::features::{DrawnParts, parts};
 use super::graph::Weighted;
 use super::heed::heed;
 use super::subject::Asked;
 use super::{
-    Answer, AnswerError, Bound, ChainFacts, Coefficient, Distances, Edges, Exact, ExactComparison, Found, Graphs,
-    LogEvidence, Method, ModelAnswer, Ordered, Quantity, Run, Samples, Subject, Terms, VERSION, quantiles,
+    Answer, AnswerError, Bound, ChainFacts, Coefficient, Count, Counting, Distances, Edges, Exact, ExactComparison,
+    Found, Graphs, LogEvidence, Method, ModelAnswer, Ordered, Quantity, Run, Samples, Subject, Terms, VERSION,
+    quantiles,
 };
 use crate::check::{Check, ModelCorrection, Opinion, Refined, Verdict, VerdictKind};
 use crate::device::Device;
@@ -202,7 +204,11 @@ impl<'a> Building<'a> {
 
     /// The answer, and all models that were met.
     fn answer(&self, subject: &Subject<'_>, run: Run) -> Result<(Answer, Vec<ModelAnswer>), GraphError> {
-        let models: Vec<ModelAnswer> = self.corrections().iter().map(|model| self.model(model)).collect();
+        let counting = match &subject.asked {
+            Asked::Count(counting) => Some(*counting),
+            _ => None,
+        };
+        let models: Vec<ModelAnswer> = self.corrections().iter().map(|model| self.model(model, counting)).collect();
         let Estimate { value, se } = match self.by {
             By::Particles(opinion) => opinion.log_evidence,
             By::Weights | By::Chains(_) => self.check.log_evidence,
@@ -228,6 +234,7 @@ impl<'a> Building<'a> {
                     let coefficients = subject.has_coefficients().then(|| self.coefficients());
                     Found::Dag(Box::new(self.graphs(dag, truth.as_ref(), coefficients)?))
                 }
+                Asked::Count(counting) => Found::Count(Box::new(self.count(*counting, &models))),
             },
             models: models[..models.len().min(MAX_MODELS)].to_vec(),
             exact: self.exact.map(|exact| self.compare(exact)),
@@ -386,6 +393,16 @@ impl<'a> Building<'a> {
         Terms::of_parts(self.space, self.parts(), highest, self.coefficients())
     }
 
+    fn count(&self, counting: &dyn Counting, models: &[ModelAnswer]) -> Count {
+        let own_parts = self.own_parts.as_ref().unwrap_or(&self.q_parts);
+        let mean = self.corrected(|row| counting.count(own_parts.word(row)) as f64);
+        let always = counting.always();
+        let coefficients = self.coefficients().0.into_iter().filter(|(name, _)| always.contains(name)).collect();
+        let unmet = share_error(0.0, self.check.effective_draws);
+        let counts = Counts::of_models(counting, models, self.exact, unmet, mean.se, coefficients);
+        counts.described(counting.counted(), counting.describe(self.samples, &self.samples.weights()))
+    }
+
     fn graphs(
         &self,
         dag: &Dag,
@@ -430,7 +447,7 @@ impl<'a> Building<'a> {
         &correction.models
     }
 
-    fn model(&self, model: &ModelCorrection) -> ModelAnswer {
+    fn model(&self, model: &ModelCorrection, counting: Option<&dyn Counting>) -> ModelAnswer {
         // Chains and particles know nothing about evidences of single models; the check may.
         let checked = match self.by {
             By::Weights => Some(model),
@@ -438,15 +455,24 @@ impl<'a> Building<'a> {
         };
         ModelAnswer {
             word: model.model.to_string(),
-            size: parts(self.space, &model.model).into_iter().filter(|has| *has).count(),
-            label: model.label.clone(),
+            size: match counting {
+                Some(counting) => counting.count(&model.model),
+                None => parts(self.space, &model.model).into_iter().filter(|has| *has).count(),
+            },
+            label: match counting {
+                Some(counting) => counting.counted().number(counting.count(&model.model)),
+                None => model.label.clone(),
+            },
             probability: Quantity {
                 q: model.q,
                 corrected: model.corrected.value,
                 se: model.corrected.se.min(f64::MAX),
                 exact: self.exact.and_then(|exact| exact.probability(&model.model)),
             },
-            log_evidence: checked.and_then(|checked| Some(checked.evidence?.estimate())),
+            log_evidence: match (self.by, counting) {
+                (By::Particles(opinion), Some(counting)) => evidence_of(counting, model, opinion.log_evidence),
+                _ => checked.and_then(|checked| Some(checked.evidence?.estimate())),
+            },
             khat: checked.and_then(|checked| checked.khat).filter(|khat| khat.is_finite()),
         }
     }

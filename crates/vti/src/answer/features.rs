@@ -44,6 +44,11 @@ impl DrawnParts {
         self.count
     }
 
+    /// The word of a draw.
+    pub(super) fn word(&self, draw: usize) -> &[u16] {
+        &self.words[self.of_draw[draw]]
+    }
+
     /// 1 where the model of a draw has a part, 0 where it does not.
     pub(super) fn indicator(&self, draw: usize, part: usize) -> f64 {
         f64::from(u8::from(self.parts[self.of_draw[draw]][part]))

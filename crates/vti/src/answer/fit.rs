@@ -2,11 +2,13 @@
 
 use super::subject::Asked;
 use super::{Answer, Findings, Samples, Subject};
-use crate::predictive::{FitKind, LookSettings, MisfitKind, ModelFit, Null, Outcome, OutcomeFit, Predict, look};
+use crate::predictive::{
+    FitKind, GoOn, LookSettings, MisfitKind, ModelFit, Null, Outcome, OutcomeFit, Predict, look_while,
+};
 use crate::problem::dag::{Dag, Noise, Sem};
-use crate::problem::selection::{Likelihood, Selection};
+use crate::problem::selection::{Likelihood, Selection, softmax};
 use crate::random::{Purpose, Stream};
-use crate::stats::{effective_draws, systematic};
+use crate::stats::{effective_draws, log_sum_exp, systematic};
 use crate::workers::Workers;
 
 /// With fewer draws that have the parents of the most probable graph, a node is looked at with those it is mostly drawn with.
@@ -19,14 +21,40 @@ impl Findings {
     /// Looks whether the model fits the data, and puts what is found into the answer; nothing for problems of one's own, whose
     /// densities have no rows, and for subjects with other parameters than the answer's.
     pub fn look_at_fit(&mut self, subject: &Subject<'_>, settings: &LookSettings, workers: &Workers) {
+        self.look_at_fit_while(subject, settings, workers, &|| true);
+    }
+
+    /// The same for as long as somebody wants it; whether somebody still did in the end. Nothing is put into the answer otherwise.
+    pub fn look_at_fit_while(
+        &mut self,
+        subject: &Subject<'_>,
+        settings: &LookSettings,
+        workers: &Workers,
+        go_on: &GoOn<'_>,
+    ) -> bool {
+        let looking = &Looking { settings, workers, go_on };
         let same = subject.units().names() == self.samples.names;
         self.answer.fit = match subject.asked {
-            Asked::Own => None,
+            Asked::Own | Asked::Count(_) => None,
             _ if !same => None,
-            Asked::Select(selection) => selection_fit(&self.samples, subject, selection, settings, workers),
-            Asked::Dag(dag, _) => dag_fit(&self.answer, &self.samples, subject, dag, settings, workers),
+            Asked::Select(selection) => selection_fit(&self.samples, subject, selection, looking),
+            Asked::Dag(dag, _) => dag_fit(&self.answer, &self.samples, subject, dag, looking),
         }
         .filter(is_finite);
+        go_on()
+    }
+}
+
+/// How much is looked at, by whom, and for how long.
+struct Looking<'a> {
+    settings: &'a LookSettings,
+    workers: &'a Workers,
+    go_on: &'a GoOn<'a>,
+}
+
+impl Looking<'_> {
+    fn at(&self, outcomes: &[Outcome<'_>], settings: &LookSettings) -> Option<ModelFit> {
+        look_while(outcomes, settings, self.workers, self.go_on)
     }
 }
 
@@ -62,7 +90,7 @@ struct Regression<'a> {
     draws: Vec<Coefficients>,
 }
 
-impl Predict for Regression<'_> {
+impl Predict for &Regression<'_> {
     fn draws(&self) -> usize {
         self.draws.len()
     }
@@ -82,13 +110,58 @@ impl Predict for Regression<'_> {
     }
 }
 
+/// Whether the response is one of its categories.
+struct OneCategory<'a> {
+    regression: &'a Regression<'a>,
+    category: usize,
+}
+
+impl OneCategory<'_> {
+    /// Predictors of all categories but the first, in one row.
+    fn predictors_of(&self, draw: usize, row: usize) -> Vec<f64> {
+        let design = self.regression.selection.design();
+        let mut predictors = vec![0.0; design.predictors()];
+        for &(place, b) in &self.regression.draws[draw].terms {
+            predictors[place % design.predictors()] += b * design.column(place / design.predictors())[row];
+        }
+        predictors
+    }
+}
+
+impl Predict for OneCategory<'_> {
+    fn draws(&self) -> usize {
+        self.regression.draws.len()
+    }
+
+    fn scale(&self, _: usize) -> f64 {
+        f64::NAN
+    }
+
+    /// The logit of the category: its predictor less the log of the sum of all others' exponentials.
+    fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
+        for (to, &row) in to.iter_mut().zip(rows) {
+            let mut all = self.predictors_of(draw, row);
+            all.insert(0, 0.0);
+            let own = all.remove(self.category);
+            *to = own - log_sum_exp(&all);
+        }
+    }
+
+    fn log_row(&self, draw: usize, row: usize) -> Option<f64> {
+        let mut all = self.predictors_of(draw, row);
+        let observed = self.regression.selection.design().response()[row] as usize;
+        let own = if observed == 0 { 0.0 } else { all[observed - 1] };
+        Some(own - softmax(&mut all))
+    }
+}
+
 fn selection_fit(
     samples: &Samples,
     subject: &Subject<'_>,
     selection: &Selection,
-    settings: &LookSettings,
-    workers: &Workers,
+    looking: &Looking<'_>,
 ) -> Option<ModelFit> {
+    let settings = looking.settings;
     let likelihood = selection.settings().likelihood;
     let before = likelihood.own_parameters();
     let mut stream = Stream::new(settings.seed, Purpose::Fit, u64::MAX, 1);
@@ -99,21 +172,37 @@ fn selection_fit(
     };
     let draws: Vec<Coefficients> =
         alike(&samples.log_weight, settings.draws, &mut stream).into_iter().map(draw).collect();
+    if draws.is_empty() {
+        return None;
+    }
     let design = selection.design();
-    let outcome = Outcome {
-        name: design.response_name().into(),
-        observed: design.response(),
+    let regression = Regression { selection, draws };
+    let outcome = |name: String, observed, predict| Outcome {
+        name,
+        observed,
         likelihood,
         offset: design.offset(),
         weights: design.weights(),
-        predict: Box::new(Regression { selection, draws }),
+        predict,
         null: Null::Intercept,
         rows: None,
     };
-    (outcome.predict.draws() > 0).then(|| {
-        let fit = look(&[outcome], settings, workers);
-        ModelFit { advice: selection_advice(&fit, likelihood), ..fit }
-    })
+    let fit = if likelihood == (Likelihood::Multinomial {}) {
+        // Each category against all others.
+        let indicator = |category: usize| -> Vec<f64> {
+            design.response().iter().map(|&y| f64::from(u8::from(y as usize == category))).collect()
+        };
+        let observed: Vec<Vec<f64>> = (0..design.categories().len()).map(indicator).collect();
+        let one = |(category, observed)| {
+            let name = format!("{} = {}", design.response_name(), design.categories()[category]);
+            outcome(name, observed, Box::new(OneCategory { regression: &regression, category }) as Box<dyn Predict>)
+        };
+        let outcomes: Vec<Outcome<'_>> = observed.iter().map(Vec::as_slice).enumerate().map(one).collect();
+        looking.at(&outcomes, settings)?
+    } else {
+        looking.at(&[outcome(design.response_name().into(), design.response(), Box::new(&regression))], settings)?
+    };
+    Some(ModelFit { advice: selection_advice(&fit, likelihood), ..fit })
 }
 
 /// Whether one of these was found.
@@ -137,17 +226,17 @@ fn selection_advice(fit: &ModelFit, likelihood: Likelihood) -> Vec<String> {
             add(&[Scale], "the likelihood gaussian, without a number, learns the scale of the errors");
         }
         Likelihood::Robust { .. } => {
-            add(
-                &[Scale, Tails, Outliers, Distribution],
-                "the likelihood robust:ALPHA,S1,S2 with other scales, or student-t:4, which learns its scale",
-            );
+            if !likelihood.has_scale() {
+                add(&[Scale], "the likelihood robust, without numbers, learns the scale of the errors");
+            }
+            add(&[Tails, Outliers, Distribution], "the likelihood student-t:4 has tails of another shape");
             add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
         }
         Likelihood::StudentT { .. } => {
             add(&[Tails, Outliers], "the likelihood student-t:DF with other degrees of freedom");
             add(&[Skewness, Spread], "a positive response may fit better by its logarithm");
         }
-        Likelihood::Logistic {} => {}
+        Likelihood::Logistic {} | Likelihood::Multinomial {} => {}
         Likelihood::Poisson {} => add(
             &[Dispersion, Distribution, Outliers, Tails, Skewness],
             "counts that vary more or less than a Poisson distribution make this answer too sure of itself, or not sure enough: \
@@ -196,9 +285,9 @@ fn dag_fit(
     samples: &Samples,
     subject: &Subject<'_>,
     dag: &Dag,
-    settings: &LookSettings,
-    workers: &Workers,
+    looking: &Looking<'_>,
 ) -> Option<ModelFit> {
+    let settings = looking.settings;
     let (nodes, rows) = (dag.space().nodes(), dag.table().rows());
     let set = dag.interventions().counts(nodes);
     let likelihood = match dag.settings().noise {
@@ -233,10 +322,11 @@ fn dag_fit(
     // Where a node was set, its equation says nothing.
     let speaks = |node: &usize| set[*node] < rows;
     let outcomes: Vec<Outcome<'_>> = (0..nodes).filter(speaks).map(outcome).collect();
-    outcomes.iter().all(|outcome| outcome.predict.draws() > 0).then(|| {
-        let fit = look(&outcomes, &settings, workers);
-        ModelFit { advice: dag_advice(&fit, dag, settings.is_logged), ..fit }
-    })
+    if outcomes.iter().any(|outcome| outcome.predict.draws() == 0) {
+        return None;
+    }
+    let fit = looking.at(&outcomes, &settings)?;
+    Some(ModelFit { advice: dag_advice(&fit, dag, settings.is_logged), ..fit })
 }
 
 /// The parents that a node is looked at with, ascending, and draws that have them.

@@ -40,8 +40,11 @@
 //! ```
 
 mod build;
+mod changepoints;
 mod classes;
 mod closed_form;
+mod components;
+mod count;
 mod error;
 mod exact;
 mod exact_graphs;
@@ -49,6 +52,9 @@ mod features;
 mod fit;
 mod graph;
 mod heed;
+mod layers;
+mod mixture;
+mod peaks;
 mod predict;
 mod quantity;
 mod samples;
@@ -60,10 +66,14 @@ use serde::{Deserialize, Serialize};
 pub use build::{Findings, MAX_MODELS, Sources};
 pub use classes::{Classes, ProbableClass};
 pub use closed_form::affordable_draws;
+pub use count::{
+    Band, ComponentTable, Count, CountAnswer, CountEvidence, Counted, Counting, Curve, Described, GivenCount,
+    KnownCount, Marginal, Memberships, Observed, Positions, Scale, Shape, leading_counts,
+};
 pub use error::AnswerError;
 pub use exact::Exact;
 pub use graph::{Class, Edge, Edges, GraphStatistics, Graphs, Metric, NamedEdge, Trivial, Truth};
-pub use predict::{Prediction, Predictor};
+pub use predict::{CategoryPrediction, Prediction, Predictor};
 pub use quantity::{Coefficient, Ordered, Quantity};
 pub use samples::{SampledModel, Samples, quantiles};
 pub use subject::Subject;
@@ -246,6 +256,8 @@ pub enum Found {
     Select(Terms),
     /// What causes what.
     Dag(Box<Graphs>),
+    /// How many there are.
+    Count(Box<Count>),
     /// What a problem of one's own is made of.
     Own(Terms),
 }
@@ -261,7 +273,7 @@ impl Found {
     pub fn inclusion(&self) -> &[(String, Quantity)] {
         match self {
             Self::Select(terms) | Self::Own(terms) => &terms.inclusion.0,
-            Self::Dag(_) => &[],
+            Self::Dag(_) | Self::Count(_) => &[],
         }
     }
 
@@ -270,6 +282,7 @@ impl Found {
         match self {
             Self::Select(terms) | Self::Own(terms) => &terms.coefficients.0,
             Self::Dag(graphs) => graphs.coefficients.as_ref().map_or(&[], |coefficients| &coefficients.0),
+            Self::Count(count) => &count.coefficients.0,
         }
     }
 
@@ -277,7 +290,15 @@ impl Found {
     pub fn graphs(&self) -> Option<&Graphs> {
         match self {
             Self::Dag(graphs) => Some(graphs),
-            Self::Select(_) | Self::Own(_) => None,
+            Self::Select(_) | Self::Own(_) | Self::Count(_) => None,
+        }
+    }
+
+    /// What was found about a number of components, where they are counted.
+    pub fn count(&self) -> Option<&Count> {
+        match self {
+            Self::Count(count) => Some(count),
+            Self::Select(_) | Self::Own(_) | Self::Dag(_) => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Responses of new rows, averaged over models.
 
 use super::{Samples, quantiles};
-use crate::problem::selection::{Likelihood, Term};
+use crate::problem::selection::{Likelihood, Term, both_scales, coefficient_name, softmax};
 use crate::random::{Purpose, Stream};
 
 /// The response of a new row.
@@ -43,7 +43,29 @@ pub struct Predictor<'a> {
     intercept: usize,
     /// Empty if there is none.
     offset: &'a [f64],
+    /// Names of the categories of the response but the first; empty unless it is one of several.
+    categories: &'a [String],
+    /// Of which of these each parameter is, if of any.
+    of_category: Vec<Option<usize>>,
     seed: u64,
+}
+
+/// The probability of a category of the response of a new row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CategoryPrediction {
+    /// Its mean over all models and parameters.
+    pub probability: f64,
+    /// Between which it lies.
+    pub interval: [f64; 2],
+}
+
+/// The numbers of a column of this name, where a term has one.
+fn column<'a>(terms: &'a [Term], name: &str) -> Option<&'a [f64]> {
+    let rows = |term: &Term| term.values.len() / term.columns.len().max(1);
+    terms.iter().find_map(|term| {
+        let place = term.columns.iter().position(|column| column == name)?;
+        Some(&term.values[place * rows(term)..][..rows(term)])
+    })
 }
 
 /// Streams of predictions.
@@ -52,22 +74,30 @@ const PREDICT: u32 = 0x7072_6564;
 impl<'a> Predictor<'a> {
     /// New rows of these terms, under the draws of a selection with this likelihood.
     pub fn new(samples: &'a Samples, likelihood: Likelihood, terms: &'a [Term], seed: u64) -> Self {
-        let rows = |term: &Term| term.values.len() / term.columns.len().max(1);
-        let column = |name: &String| {
-            terms.iter().find_map(|term| {
-                let place = term.columns.iter().position(|column| column == name)?;
-                Some(&term.values[place * rows(term)..][..rows(term)])
-            })
-        };
         Self {
             samples,
             weights: samples.weights(),
             likelihood,
-            columns: samples.names.iter().map(column).collect(),
+            columns: samples.names.iter().map(|name| column(terms, name)).collect(),
             intercept: likelihood.own_parameters(),
             offset: &[],
+            categories: &[],
+            of_category: Vec::new(),
             seed,
         }
+    }
+
+    /// The response is one of these categories, the first being what the others are compared with.
+    pub fn with_categories(self, categories: &'a [String], terms: &'a [Term]) -> Self {
+        let categories = categories.get(1..).unwrap_or_default();
+        let of = |name: &String| {
+            let stripped = |(place, category): (usize, &String)| {
+                Some((Some(place), name.strip_suffix(&coefficient_name("", category))?.to_string()))
+            };
+            categories.iter().enumerate().find_map(stripped).unwrap_or_default()
+        };
+        let (of_category, names): (Vec<Option<usize>>, Vec<String>) = self.samples.names.iter().map(of).unzip();
+        Self { columns: names.iter().map(|name| column(terms, name)).collect(), categories, of_category, ..self }
     }
 
     /// What is added to the predictor of each new row.
@@ -95,6 +125,38 @@ impl<'a> Predictor<'a> {
         Prediction { mean: average, mean_interval, new_interval }
     }
 
+    /// The probability of each category in a row, the first included, with central intervals of this probability. Nothing
+    /// unless the response is one of several.
+    pub fn categories(&self, row: usize, probability: f64) -> Vec<CategoryPrediction> {
+        if self.categories.is_empty() {
+            return Vec::new();
+        }
+        let mut found: Vec<Vec<(f64, f64)>> = vec![Vec::with_capacity(self.weights.len()); self.categories.len() + 1];
+        for (draw, &weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+            let of_draw = self.probabilities(draw, row);
+            found.iter_mut().zip(of_draw).for_each(|(found, p)| found.push((p, weight)));
+        }
+        let tail = 0.5 * (1.0 - probability);
+        let summarise = |mut found: Vec<(f64, f64)>| CategoryPrediction {
+            probability: found.iter().map(|(p, weight)| p * weight).sum(),
+            interval: quantiles(&mut found, [tail, 1.0 - tail]),
+        };
+        found.into_iter().map(summarise).collect()
+    }
+
+    /// Probabilities of all categories under one draw.
+    fn probabilities(&self, draw: usize, row: usize) -> Vec<f64> {
+        let mut predictors = vec![0.0; self.categories.len()];
+        for (parameter, (category, column)) in self.of_category.iter().zip(&self.columns).enumerate() {
+            let Some(category) = *category else { continue };
+            // The intercept multiplies 1.
+            let x = column.map_or(1.0, |column| column.get(row).copied().unwrap_or(f64::NAN));
+            predictors[category] += self.samples.value(draw, parameter).unwrap_or(0.0) * x;
+        }
+        let log_sum = softmax(&mut predictors);
+        std::iter::once((-log_sum).exp()).chain(predictors).collect()
+    }
+
     /// The mean of the response under one draw.
     fn mean(&self, draw: usize, row: usize) -> f64 {
         let value = |parameter: usize| self.samples.value(draw, parameter).unwrap_or(0.0);
@@ -104,7 +166,7 @@ impl<'a> Predictor<'a> {
         let offset = if self.offset.is_empty() { 0.0 } else { at(self.offset) };
         let predictor = value(self.intercept) + slopes.sum::<f64>() + offset;
         match self.likelihood {
-            Likelihood::Logistic {} => 1.0 / (1.0 + (-predictor).exp()),
+            Likelihood::Logistic {} | Likelihood::Multinomial {} => 1.0 / (1.0 + (-predictor).exp()),
             Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => predictor.exp(),
             Likelihood::Gaussian { .. } | Likelihood::Robust { .. } | Likelihood::StudentT { .. } => predictor,
         }
@@ -116,11 +178,12 @@ impl<'a> Predictor<'a> {
         match self.likelihood {
             Likelihood::Gaussian { sigma } => mean + sigma.unwrap_or_else(scale) * stream.normal(),
             Likelihood::Robust { alpha, sigma1, sigma2 } => {
+                let [sigma1, sigma2] = both_scales(sigma1, sigma2, self.samples.value(draw, 0).unwrap_or(f64::NAN));
                 let sigma = if stream.uniform() < alpha { sigma2 } else { sigma1 };
                 mean + sigma * stream.normal()
             }
             Likelihood::StudentT { df } => mean + scale() * stream.student_t(df),
-            Likelihood::Logistic {} => f64::from(u8::from(stream.uniform() < mean)),
+            Likelihood::Logistic {} | Likelihood::Multinomial {} => f64::from(u8::from(stream.uniform() < mean)),
             Likelihood::Poisson {} => stream.poisson(mean),
             Likelihood::NegativeBinomial { size } => stream.negative_binomial(mean, size.unwrap_or_else(scale)),
         }

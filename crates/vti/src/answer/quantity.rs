@@ -14,6 +14,17 @@ pub(super) fn or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
+/// Numbers that JSON may not be able to write.
+pub(super) fn or_nans<'de, D: Deserializer<'de>, T: FromIterator<f64>>(deserializer: D) -> Result<T, D::Error> {
+    let numbers: Vec<Option<f64>> = Vec::deserialize(deserializer)?;
+    Ok(numbers.into_iter().map(|number| number.unwrap_or(f64::NAN)).collect())
+}
+
+/// The same of two.
+pub(super) fn or_nan_pair<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[f64; 2], D::Error> {
+    Ok(<[Option<f64>; 2]>::deserialize(deserializer)?.map(|number| number.unwrap_or(f64::NAN)))
+}
+
 /// One number: under q, corrected with its standard error, and exact where that is known.
 ///
 /// ```
@@ -60,6 +71,7 @@ pub struct Coefficient {
     #[serde(deserialize_with = "or_nan")]
     pub sd: f64,
     /// Its central 95 % interval, corrected.
+    #[serde(deserialize_with = "or_nan_pair")]
     pub interval: [f64; 2],
 }
 

@@ -160,6 +160,50 @@ impl Samples {
         self.values.get(place).copied().filter(|_| model.active.get(parameter) == Some(&true))
     }
 
+    /// So many of these rows, as often as their weights say (systematic resampling): they then count alike.
+    pub fn resample(&self, weights: &[f64], rows: &[usize], count: usize) -> Vec<usize> {
+        let total: f64 = rows.iter().map(|&row| weights[row]).sum();
+        let (mut sum, mut next, mut chosen) = (0.0, 0.5, Vec::with_capacity(count));
+        for &row in rows {
+            sum += weights[row] / total * count as f64;
+            while next < sum && chosen.len() < count {
+                chosen.push(row);
+                next += 1.0;
+            }
+        }
+        chosen
+    }
+
+    /// So many draws that count alike.
+    ///
+    /// ```
+    /// use vti::answer::{SampledModel, Samples};
+    /// let one = SampledModel { word: "1".into(), label: "{x}".into(), active: vec![true] };
+    /// let samples = Samples {
+    ///     names: vec!["x".into()],
+    ///     models: vec![one],
+    ///     model: vec![0, 0],
+    ///     values: vec![2.0, 5.0],
+    ///     log_weight: vec![3f64.ln(), 0.0],
+    ///     ..Samples::default()
+    /// };
+    /// assert_eq!(samples.resampled(4).values, [2.0, 2.0, 2.0, 5.0]);
+    /// ```
+    pub fn resampled(&self, count: usize) -> Self {
+        let width = self.names.len();
+        let rows = self.resample(&self.weights(), &(0..self.len()).collect::<Vec<_>>(), count);
+        let chosen = |values: &[f64]| rows.iter().map(|&row| values.get(row).copied().unwrap_or(f64::NAN)).collect();
+        Self {
+            names: self.names.clone(),
+            models: self.models.clone(),
+            model: rows.iter().map(|&row| self.model[row]).collect(),
+            values: rows.iter().flat_map(|&row| self.values[row * width..][..width].iter().copied()).collect(),
+            log_q: chosen(&self.log_q),
+            log_target: chosen(&self.log_target),
+            log_weight: vec![0.0; rows.len()],
+        }
+    }
+
     /// Corrected weights that sum to 1.
     pub fn weights(&self) -> Vec<f64> {
         let top = self.log_weight.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,6 +1,6 @@
 //! What an answer is about.
 
-use super::{AnswerError, DataFacts, Exact, LeftOut, Units};
+use super::{AnswerError, Counting, DataFacts, Exact, LeftOut, Units};
 use crate::graph::{Graph, ordered_pairs};
 use crate::problem::Problem;
 use crate::problem::dag::{Dag, Sem};
@@ -36,6 +36,8 @@ pub(super) enum Asked<'a> {
     Select(&'a Selection),
     /// What causes what? With a graph to compare with, and where it is from.
     Dag(&'a Dag, Option<(String, Graph)>),
+    /// How many are there?
+    Count(&'a dyn Counting),
 }
 
 impl<'a> Subject<'a> {
@@ -70,6 +72,18 @@ impl<'a> Subject<'a> {
             ..DataFacts::default()
         };
         Self { asked: Asked::Dag(dag, None), title: None, data, units: Units::of_dag(dag, scales) }
+    }
+
+    /// How many there are, of `rows` rows with a prior in words. Parameters have these names and are learned in the units of the
+    /// data.
+    pub fn of_count(counting: &'a dyn Counting, names: Vec<String>, rows: usize, prior: &str) -> Self {
+        let data = DataFacts { rows: Some(rows), prior: Some(prior.into()), ..DataFacts::default() };
+        Self { data, ..Self::counting(counting, names) }
+    }
+
+    /// How many there are, of parameters with these names that are learned in the units of the data.
+    pub(super) fn counting(counting: &'a dyn Counting, names: Vec<String>) -> Self {
+        Self { asked: Asked::Count(counting), title: None, data: DataFacts::default(), units: Units::identity(names) }
     }
 
     /// With the question in words, which a problem of one's own has no other way to say.
@@ -107,7 +121,7 @@ impl<'a> Subject<'a> {
     /// Whether parameters mean something each on its own: hidden units do not.
     pub(super) fn has_coefficients(&self) -> bool {
         match self.asked {
-            Asked::Own | Asked::Select(_) => true,
+            Asked::Own | Asked::Select(_) | Asked::Count(_) => true,
             Asked::Dag(dag, _) => matches!(dag.settings().sem, Sem::Linear {}),
         }
     }
@@ -117,12 +131,14 @@ impl<'a> Subject<'a> {
     pub fn model_of(&self, active: &[usize]) -> Option<Model> {
         match self.asked {
             Asked::Own => None,
+            Asked::Count(counting) => counting.model_of(active),
             Asked::Select(selection) => {
                 let (space, terms) = (selection.space(), selection.design().terms());
-                let mut next = space.max_dim() - terms.iter().map(|(_, columns)| columns).sum::<usize>();
+                let predictors = selection.design().predictors();
+                let mut next = space.max_dim() - predictors * terms.iter().map(|(_, columns)| columns).sum::<usize>();
                 let mut bit = |columns: &usize| {
                     let first = next;
-                    next += columns;
+                    next += columns * predictors;
                     u16::from(active.contains(&first))
                 };
                 Some(terms.iter().map(|(_, columns)| bit(columns)).collect::<Vec<u16>>().into())
@@ -140,7 +156,8 @@ impl<'a> Subject<'a> {
     /// The exact answer, where that is cheap.
     pub fn exact(&self, workers: &Workers) -> Result<Option<Exact>, AnswerError> {
         match self.asked {
-            Asked::Own => Ok(None),
+            // Where numbers of components are known exactly, nothing is learned.
+            Asked::Own | Asked::Count(_) => Ok(None),
             Asked::Select(selection) => Ok(Exact::of_selection(selection, workers).transpose()?),
             Asked::Dag(dag, _) => Ok(Exact::of_dag(dag).transpose()?),
         }

@@ -4,9 +4,11 @@
 //! Every parameter is multiplied by a factor. Where columns are centred and there is an intercept, it takes up the rest: with
 //! `x̃ = (x − c)/s` a predictor `a + Σ b x̃` is `(a − Σ b c/s) + Σ (b/s) x`.
 
+use std::ops::Range;
+
 use crate::problem::Problem;
 use crate::problem::dag::{Dag, Sem};
-use crate::problem::selection::Selection;
+use crate::problem::selection::{Scaling, Selection};
 use crate::space::{ModelSpace, NodeParameters};
 
 /// How parameters change with the units of the data.
@@ -24,9 +26,10 @@ pub struct Units {
     names: Vec<String>,
     /// Measured over learned.
     factors: Vec<f64>,
-    /// What was subtracted from the column that a parameter multiplies, and the place of the intercept that knows it.
+    /// What was subtracted from the column that a parameter multiplies.
     centres: Vec<f64>,
-    intercept: Option<usize>,
+    /// The intercepts that know it: of several, each has every so many of the parameters that follow.
+    intercepts: Range<usize>,
     /// Which parameters are positive.
     positive: Vec<bool>,
 }
@@ -39,7 +42,7 @@ impl Units {
             names,
             factors: vec![1.0; count],
             centres: vec![0.0; count],
-            intercept: None,
+            intercepts: 0..0,
             positive: vec![false; count],
         }
     }
@@ -48,14 +51,18 @@ impl Units {
     pub fn of_selection(selection: &Selection) -> Self {
         // The scale of the errors, or the size of counts, stands before the intercept, where there is one.
         let before = selection.settings().likelihood.own_parameters();
-        let scaling = selection.design().scaling();
-        let fixed = before + 1;
+        let (scaling, predictors) = (selection.design().scaling(), selection.design().predictors());
+        let fixed = before + predictors;
+        let slopes = |of: fn(&Scaling) -> f64| {
+            scaling.iter().skip(1).flat_map(move |scaling| std::iter::repeat_n(of(scaling), predictors))
+        };
+        let names = selection.parameter_names();
         Self {
-            names: selection.parameter_names(),
-            factors: std::iter::repeat_n(1.0, fixed).chain(scaling.iter().skip(1).map(|s| 1.0 / s.scale)).collect(),
-            centres: std::iter::repeat_n(0.0, fixed).chain(scaling.iter().skip(1).map(|s| s.center)).collect(),
-            intercept: Some(before),
-            positive: (0..fixed - 1 + scaling.len()).map(|place| place < before).collect(),
+            factors: std::iter::repeat_n(1.0, fixed).chain(slopes(|scaling| 1.0 / scaling.scale)).collect(),
+            centres: std::iter::repeat_n(0.0, fixed).chain(slopes(|scaling| scaling.center)).collect(),
+            intercepts: before..fixed,
+            positive: (0..names.len()).map(|place| place < before).collect(),
+            names,
         }
     }
 
@@ -83,7 +90,7 @@ impl Units {
         let width = (names.len() / space.nodes()).max(1);
         Self {
             centres: vec![0.0; names.len()],
-            intercept: None,
+            intercepts: 0..0,
             positive: (0..names.len()).map(|place| place % width < always).collect(),
             names,
             factors,
@@ -98,16 +105,21 @@ impl Units {
     /// Writes the parameters of a model in the units of the data at their places and leaves the others as they are; by how
     /// much log densities rise. `active` are the places of `theta`, ascending.
     pub fn to_measured(&self, active: &[usize], theta: &[f64], measured: &mut [f64]) -> f64 {
-        let (mut shift, mut log_jacobian) = (0.0, 0.0);
+        let mut log_jacobian = 0.0;
         for (&place, &value) in active.iter().zip(theta) {
             measured[place] = value * self.factors[place];
-            shift += measured[place] * self.centres[place];
             log_jacobian -= self.factors[place].ln();
         }
-        if let Some(intercept) = self.intercept {
-            measured[intercept] -= shift;
+        for intercept in self.intercepts.clone() {
+            measured[intercept] -= self.shift(intercept, active, measured);
         }
         log_jacobian
+    }
+
+    /// What centring took from the predictor of an intercept.
+    fn shift(&self, intercept: usize, active: &[usize], measured: &[f64]) -> f64 {
+        let own = |place: &&usize| **place >= intercept && (**place - intercept).is_multiple_of(self.intercepts.len());
+        active.iter().filter(own).map(|&place| measured[place] * self.centres[place]).sum()
     }
 
     /// Whether all parameters that must be positive are, of those that the model has.
@@ -119,10 +131,9 @@ impl Units {
     /// The reverse: parameters as they are learned, those of the model only, and by how much log densities rise in the units
     /// of the data.
     pub fn to_learned(&self, active: &[usize], measured: &[f64]) -> (Vec<f64>, f64) {
-        let shift: f64 = active.iter().map(|&place| measured[place] * self.centres[place]).sum();
         let log_jacobian: f64 = active.iter().map(|&place| -self.factors[place].ln()).sum();
         let learned = |&place: &usize| {
-            let shift = if self.intercept == Some(place) { shift } else { 0.0 };
+            let shift = if self.intercepts.contains(&place) { self.shift(place, active, measured) } else { 0.0 };
             (measured[place] + shift) / self.factors[place]
         };
         (active.iter().map(learned).collect(), log_jacobian)
@@ -140,7 +151,7 @@ mod tests {
             names,
             factors: vec![1.0, 1.0, 1.0 / 2.0, 1.0 / 0.5, 1.0 / 4.0],
             centres: vec![0.0, 0.0, 3.0, -1.0, 10.0],
-            intercept: Some(1),
+            intercepts: 1..2,
             positive: vec![true, false, false, false, false],
         };
         let (active, theta) = ([0, 1, 2, 4], [0.7, 1.5, -0.4, 2.5]);

@@ -13,6 +13,9 @@ pub(super) type BlockKey = (usize, u64);
 /// Runs that go side by side, between two reports of how far it has come.
 const RUNS_TOGETHER: usize = 128;
 
+/// Training takes about so many times as long as its densities do, which are all that annealing takes.
+const WORK_OF_TRAINING: f64 = 5.0;
+
 /// What runs found, one list for each key.
 pub(super) type Runs = BTreeMap<BlockKey, Vec<Annealed>>;
 
@@ -21,6 +24,8 @@ pub(super) struct Annealing<'a> {
     blocks: &'a dyn Blocks,
     seed: u64,
     pub(super) settings: &'a AnnealSettings,
+    /// Multiplications that densities may take in all.
+    work: f64,
     watch: Watch<'a>,
     pub(super) runs: Runs,
     /// Whether somebody wanted no more.
@@ -28,15 +33,16 @@ pub(super) struct Annealing<'a> {
 }
 
 impl<'a> Annealing<'a> {
-    /// From earlier runs on.
+    /// From earlier runs on. `trained` are the multiplications that densities took in training.
     pub(super) fn new(
         blocks: &'a dyn Blocks,
         seed: u64,
-        settings: &'a AnnealSettings,
+        (settings, trained): (&'a AnnealSettings, f64),
         runs: Runs,
         watch: Watch<'a>,
     ) -> Self {
-        Self { blocks, seed, settings, watch, runs, is_ended: false }
+        let work = settings.effort * settings.work.unwrap_or(WORK_OF_TRAINING * trained);
+        Self { blocks, seed, settings, work, watch, runs, is_ended: false }
     }
 
     /// How many of these keys, from the first on, may have so many more runs each, given what densities may take. Nothing is known of
@@ -51,7 +57,7 @@ impl<'a> Annealing<'a> {
         let expected = more as f64 * calls as f64 / (count as f64).max(1.0);
         let fits = |key: &&BlockKey| {
             spent += expected * work(key);
-            count == 0 || spent <= self.settings.work
+            count == 0 || spent <= self.work
         };
         wanted.iter().take_while(fits).count()
     }

@@ -28,6 +28,7 @@ use crate::problem::{BlockModels, Blocks, KeyScores};
 use crate::random::Purpose;
 use crate::space::Model;
 use crate::stats::{self, Estimate, Stratum};
+use crate::train::TrainSettings;
 
 /// Keys with fewer draws are not corrected on their own.
 pub(super) const MIN_BLOCK_DRAWS: usize = 25;
@@ -152,7 +153,8 @@ pub(super) fn correct<D: Device>(
     } else if is_annealed {
         let effort = effort(&settings.anneal, all);
         let earlier = earlier.cloned().unwrap_or_default();
-        let annealing = Annealing::new(blocks, posterior.seed(), &effort, earlier, watch);
+        let trained = (&effort, trained_work(posterior, blocks, draws));
+        let annealing = Annealing::new(blocks, posterior.seed(), trained, earlier, watch);
         anneal(&sums, annealing, all, q_of_all, &weighed)?
     } else {
         None
@@ -204,6 +206,16 @@ pub(super) fn correct<D: Device>(
     let basis = Basis { moved, method: check.method(is_exact), left_out, apart: check.distance(), beyond };
     let verdict = Verdict::of_blocks(khat, threshold, &basis, &correction);
     Ok(Some(Found { check: Some(check), khat, threshold, log_evidence, correction, verdict }))
+}
+
+/// About how many multiplications densities took while q was trained, by what they take at draws from what it has become: in as many
+/// steps as it had, or as many as there are by default where these are more, because what is checked deserves that.
+fn trained_work<D: Device>(posterior: &Posterior<D>, blocks: &dyn Blocks, draws: &Draws) -> f64 {
+    let keys = draws.blocks.keys.iter().zip((0..blocks.count()).cycle());
+    let total: f64 = keys.map(|(&key, block)| blocks.work(block, key)).sum();
+    let usual = TrainSettings::blockwise();
+    let rows = posterior.trained_rows().max(usual.steps * usual.batch as u64);
+    rows as f64 * total / draws.len().max(1) as f64
 }
 
 /// Models that draws from q met, and those that only draws from the corrected distribution did.

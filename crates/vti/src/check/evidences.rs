@@ -273,7 +273,9 @@ fn with_evidence(
     weighed: &HashMap<BlockKey, &BlockCorrection>,
 ) -> BlockCorrection {
     let q = scores.blocks[block].place(key).map_or(0.0, |at| q.blocks[block][at]);
-    let (khat, draws) = weighed.get(&(block, key)).map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
+    let weighed = weighed.get(&(block, key));
+    let (khat, draws) = weighed.map_or((None, 0), |weighed| (weighed.khat, weighed.draws));
+    let evidence = weighed.map_or(evidence, |weighed| evidence.reaching(&weighed.evidence));
     let threshold = stats::threshold(draws.max(MIN_BLOCK_DRAWS));
     BlockCorrection { block, key, q, corrected: 0.0, evidence, khat, threshold, draws }
 }
@@ -348,7 +350,7 @@ mod tests {
         let workers = Workers::new(2).unwrap();
         let settings = AnnealSettings::default();
         let mut silent = |_, _| true;
-        let mut annealing = Annealing::new(dag, 1, &settings, Runs::new(), &mut silent);
+        let mut annealing = Annealing::new(dag, 1, (&settings, f64::INFINITY), Runs::new(), &mut silent);
         annealing.run(&workers, factors, 4).unwrap();
         // What is added later goes on where the first runs ended.
         annealing.run(&workers, factors, 12).unwrap();
@@ -442,7 +444,7 @@ mod tests {
             seen.push((done, runs));
             true
         };
-        let annealing = Annealing::new(&dag, 1, &settings, Runs::new(), &mut watch);
+        let annealing = Annealing::new(&dag, 1, (&settings, f64::INFINITY), Runs::new(), &mut watch);
         let sums = Summed { models: &dag, features: dag.space().feature_count(), workers: &workers };
         let q = sums.probabilities(&scores);
         let Annealed { blocks, evidences, left_out, runs } =
@@ -471,14 +473,14 @@ mod tests {
 
         // From there on nothing is left to do.
         let mut never = |_, _| panic!("nothing is left to do");
-        let annealing = Annealing::new(&dag, 1, &settings, runs, &mut never);
+        let annealing = Annealing::new(&dag, 1, (&settings, f64::INFINITY), runs, &mut never);
         let again = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         assert_eq!((again.blocks, again.left_out), (blocks, 0));
 
         // Where densities may take nothing, the first ones are annealed all the same, and none of them again.
-        let first_only = AnnealSettings { work: 0.0, ..settings.clone() };
+        let first_only = AnnealSettings { work: Some(0.0), ..settings.clone() };
         let mut silent = |_, _| true;
-        let annealing = Annealing::new(&dag, 1, &first_only, Runs::new(), &mut silent);
+        let annealing = Annealing::new(&dag, 1, (&first_only, f64::INFINITY), Runs::new(), &mut silent);
         let Annealed { blocks, left_out, runs, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         assert!(left_out > 0 && runs.values().all(|runs| runs.len() == settings.runs));
         assert_eq!(blocks.len(), first(&dag, &scores).len());
@@ -486,7 +488,7 @@ mod tests {
         // With room for the first ones only, the others are counted.
         let few = AnnealSettings { most: 12, ..settings };
         let mut silent = |_, _| true;
-        let annealing = Annealing::new(&dag, 1, &few, Runs::new(), &mut silent);
+        let annealing = Annealing::new(&dag, 1, (&few, f64::INFINITY), Runs::new(), &mut silent);
         let Annealed { blocks, left_out, .. } = anneal(&sums, annealing, &scores, &q, &[]).unwrap().unwrap();
         assert!(left_out > 0);
         assert_eq!(blocks.len(), 12);

@@ -15,6 +15,7 @@ use crate::device::Device;
 use crate::evidence::{AnnealSettings, Evidence, EvidenceMethod};
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
+use crate::smc::SmcSettings;
 use crate::space::Model;
 use crate::stats::{self, Estimate, EstimateError, Smoothed, Stratum};
 use crate::train::LessonSettings;
@@ -48,6 +49,14 @@ impl Default for CheckSettings {
 }
 
 impl CheckSettings {
+    /// Settings for numbers of components: particles are the answer unless q is very good, and rounds at the end, which are counted,
+    /// make it precise.
+    pub fn counting() -> Self {
+        let smc =
+            SmcSettings { runs: 8, particles: 512, sweeps: 4, jumps: 4, steps: 4, kept: 16, ..SmcSettings::default() };
+        Self { opinion: OpinionSettings { repeats: 1, smc, ..OpinionSettings::default() }, ..Self::default() }
+    }
+
     /// Refuses settings that make no sense.
     pub fn check(&self) -> Result<(), SettingError> {
         SettingError::check("draws", self.draws as f64, self.draws >= 100, "at least 100")?;
@@ -234,7 +243,9 @@ pub(super) fn check_after<D: Device>(
         let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
         opinion::opinion(posterior, &known, &settings.opinion, tempered, go_on)?
     };
-    let Found { khat, threshold, log_evidence, correction, verdict, check: blocks, .. } = blocks.unwrap_or(found);
+    let Found { khat, threshold, mut log_evidence, correction, verdict, check: blocks, .. } = blocks.unwrap_or(found);
+    // Particles may find less than the bound, and then it says how far off they are at least.
+    log_evidence.se = log_evidence.se.max(elbo.value - 4.0 * elbo.se - log_evidence.value);
     let (verdict, prefers_opinion) = match &opinion {
         None if is_seconded => (verdict.unless(posterior.warnings()), false),
         None => (verdict.unless(posterior.warnings()).without_opinion(), false),

@@ -1,5 +1,6 @@
 //! What a second opinion found is learned, and checked again.
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use super::importance::{Check, CheckSettings, check_after};
@@ -29,9 +30,16 @@ pub enum Stage {
     },
 }
 
+/// Nats by which a lesson raises the bound if another may help.
+const MIN_GAIN: f64 = 0.1;
+
+/// Nats by which it may lower the bound: a q that has all of the posterior fits each part of it less closely, but not by more.
+const MAX_LOSS: f64 = 3.0;
+
 /// Checks q, from earlier particles on ([`check_onwards`](super::check_onwards)); where a second opinion found what q lacks, q learns
-/// it ([`learn`]) and is checked again. A lesson that made the verdict worse is forgotten. Also returns how often q was taught. `watch`
-/// is told what is being done, and says whether to go on.
+/// it ([`learn`]) and is checked again, and so on while lessons help. One that made the verdict worse, or the
+/// bound without making the verdict better, is forgotten. Also returns how often q was taught. `watch` is told what is being done, and
+/// says whether to go on.
 pub fn check_and_learn<D: Device>(
     mut posterior: Posterior<D>,
     settings: &CheckSettings,
@@ -52,17 +60,23 @@ pub fn check_and_learn<D: Device>(
         };
         let learned = learn(posterior, &lesson, &settings.lesson, &mut observer);
         posterior = learned.map_err(|error| failed(&error))?;
-        match look(&posterior, settings, check.particles().as_ref(), lessons as u32 + 1, watch) {
-            Ok(again) if rank(&again) <= rank(&check) => {
-                check = again;
-                check.verdict.text += "; q has learned what was found beyond it";
-            }
-            _ => {
-                posterior = posterior.restored(before).map_err(|error| failed(&error))?;
-                break;
-            }
-        }
+        let again = look(&posterior, settings, check.particles().as_ref(), lessons as u32 + 1, watch);
+        let is_worse = |again: &Check| match rank(again).cmp(&rank(&check)) {
+            Ordering::Less => false,
+            Ordering::Equal => again.elbo.value < check.elbo.value - MAX_LOSS,
+            Ordering::Greater => true,
+        };
+        let Some(mut again) = again.ok().filter(|again| !is_worse(again)) else {
+            posterior = posterior.restored(before).map_err(|error| failed(&error))?;
+            break;
+        };
+        again.verdict.text += "; q has learned what was found beyond it";
         lessons += 1;
+        let has_helped = again.elbo.value > check.elbo.value + MIN_GAIN;
+        check = again;
+        if !has_helped {
+            break;
+        }
     }
     Ok((posterior, check, lessons))
 }

@@ -44,7 +44,7 @@ impl Preconditioners {
             self.numbers = 0;
         }
         let width = family.space().arities().len();
-        let (problem, blocks, keys) = (&*family.problem, family.problem.blocks(), row_blocks.keys());
+        let (blocks, keys) = (family.problem.blocks(), row_blocks.keys());
         let count = words.len() / width * row_blocks.count;
         let word = |row_block: usize| &words[row_block / row_blocks.count * width..][..width];
         let part = |row_block: usize| match blocks {
@@ -61,7 +61,7 @@ impl Preconditioners {
         }
         family.device.workers().for_each(&mut new, |_, New { row_block, preconditioner, .. }| {
             *preconditioner = match blocks {
-                None => problem.preconditioner(word(*row_block)),
+                None => family.preconditioner(word(*row_block)),
                 Some(blocks) => blocks.preconditioner(row_blocks.block(*row_block), keys[*row_block]),
             };
         });

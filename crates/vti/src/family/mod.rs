@@ -2,13 +2,14 @@
 
 mod coordinates;
 mod error;
+mod fitted;
 mod pass;
 mod plan;
 mod row_blocks;
 mod settings;
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use error::FamilyError;
 pub(crate) use pass::Pass;
@@ -18,7 +19,7 @@ pub use settings::{ContextSettings, FamilySettings, FlowKind, PreconditionerSett
 use crate::device::{Device, DeviceError};
 use crate::flow::{Flow, Passes};
 use crate::models::{Draw, ModelDistribution, ModelsSettings, Prepared, Preparing, build};
-use crate::problem::{Constraints, Problem};
+use crate::problem::{Constraints, Fingerprint, Preconditioner, Problem};
 use crate::space::{Catalogue, ModelSpace};
 use crate::state::{State, StateError};
 
@@ -43,6 +44,10 @@ pub struct Family<D: Device> {
     choices: Vec<String>,
     rows: usize,
     log_count: f64,
+    /// Preconditioners that come from draws; what the problem says counts for other models.
+    fitted: fitted::Fitted,
+    /// Found once: a density that fails later on must not be taken for another.
+    fingerprint: OnceLock<Fingerprint>,
 }
 
 impl<D: Device> std::fmt::Debug for Family<D> {
@@ -52,6 +57,11 @@ impl<D: Device> std::fmt::Debug for Family<D> {
 }
 
 impl<D: Device> Family<D> {
+    /// What tells its problem apart from others.
+    pub(crate) fn fingerprint(&self) -> &Fingerprint {
+        self.fingerprint.get_or_init(|| Fingerprint::of(&*self.problem))
+    }
+
     /// Random networks for batches of `rows` rows.
     pub fn new(
         problem: Arc<dyn Problem>,
@@ -86,6 +96,8 @@ impl<D: Device> Family<D> {
             choices,
             rows,
             log_count,
+            fitted: fitted::Fitted::default(),
+            fingerprint: OnceLock::new(),
         })
     }
 
@@ -170,12 +182,19 @@ impl<D: Device> Family<D> {
         let mut state = State::default();
         state.put_buffer("flow", &self.device, &self.parameters)?;
         state.put_state("models", self.models.state(&self.device)?);
+        state.put_state("preconditioners", self.fitted.state());
         Ok(state)
     }
 
     pub(crate) fn restore(&mut self, state: &mut State) -> Result<(), StateError> {
         state.take_buffer("flow", &self.device, &mut self.parameters)?;
+        self.fitted = fitted::Fitted::restore(&mut state.take_state("preconditioners"), self.problem.space())?;
         self.models.restore(&self.device, &mut state.take_state("models"))
+    }
+
+    /// Where the parameters of a model roughly lie, as draws or the problem say.
+    fn preconditioner(&self, word: &[u16]) -> Option<Preconditioner> {
+        self.fitted.get(word).or_else(|| self.problem.preconditioner(word))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::family::{Family, FamilyError, Pass};
 use crate::flow::Passes;
 use crate::models::{BlockScores, Draw};
 use crate::objective;
-use crate::problem::{Constraints, Problem};
+use crate::problem::Problem;
 use crate::random::Purpose;
 use crate::space::{Catalogue, Model};
 use crate::state::{State, StateError};
@@ -48,6 +48,7 @@ pub struct Posterior<D: Device> {
     seed: u64,
     warnings: Vec<String>,
     left_out: Vec<String>,
+    trained_rows: u64,
 }
 
 impl<D: Device> std::fmt::Debug for Posterior<D> {
@@ -81,7 +82,12 @@ impl<D: Device> Posterior<D> {
     /// prepared, whatever needs it is an error.
     pub fn new(mut family: Family<D>, seed: u64, warnings: Vec<String>) -> Self {
         family.models.end_exploration(&family.device);
-        Self { family, passes: Spare::default(), seed, warnings, left_out: Vec::new() }
+        Self { family, passes: Spare::default(), seed, warnings, left_out: Vec::new(), trained_rows: 0 }
+    }
+
+    /// With how many of its own draws it has learned from.
+    pub(crate) fn with_trained_rows(self, trained_rows: u64) -> Self {
+        Self { trained_rows, ..self }
     }
 
     /// With what there was no time for when it was trained.
@@ -119,6 +125,11 @@ impl<D: Device> Posterior<D> {
         &self.left_out
     }
 
+    /// How many of its own draws it has learned from, a lesson aside; 0 where that is not known.
+    pub(crate) fn trained_rows(&self) -> u64 {
+        self.trained_rows
+    }
+
     /// The run's seed.
     pub fn seed(&self) -> u64 {
         self.seed
@@ -137,7 +148,8 @@ impl<D: Device> Posterior<D> {
     /// The same posterior as it was when its family had this state.
     pub(crate) fn restored(mut self, mut state: State) -> Result<Self, StateError> {
         self.family.restore(&mut state)?;
-        Ok(Self::new(self.family, self.seed, self.warnings).with_left_out(self.left_out))
+        let Self { family, seed, warnings, left_out, trained_rows, .. } = self;
+        Ok(Self::new(family, seed, warnings).with_left_out(left_out).with_trained_rows(trained_rows))
     }
 
     /// Natural parameters that a model uses, as places in [`Problem::parameter_names`].
@@ -354,7 +366,8 @@ impl<D: Device> Posterior<D> {
         let mut state = State::default();
         state.put_state("family", self.family.state()?);
         let said = (self.warnings.clone(), self.left_out.clone());
-        Ok(Saved::of(&self.family, self.seed, said, None).write(path, &state)?)
+        let saved = Saved::of(&self.family, self.seed, said, None);
+        Ok(Saved { trained_rows: self.trained_rows, ..saved }.write(path, &state)?)
     }
 
     /// Reads a posterior, or the checkpoint of a run as far as it has come.
@@ -368,7 +381,8 @@ impl<D: Device> Posterior<D> {
         let mut family = saved.family(problem, device, &state)?;
         family.restore(&mut state.take_state("family"))?;
         family.prepare_in_silence();
-        Ok(Self::new(family, saved.seed, saved.warnings).with_left_out(saved.left_out))
+        let posterior = Self::new(family, saved.seed, saved.warnings).with_left_out(saved.left_out);
+        Ok(posterior.with_trained_rows(saved.trained_rows))
     }
 }
 
@@ -377,17 +391,9 @@ fn active_parameters(problem: &dyn Problem, model: &[u16]) -> Vec<usize> {
     let space = problem.space();
     let mut mask = vec![false; space.max_dim()];
     space.mark_active(model, &mut mask);
-    match problem.constraints().map(Constraints::list) {
-        None => (0..mask.len()).filter(|&c| mask[c]).collect(),
-        Some(list) => {
-            let (mut free, mut natural, mut active) = (0, 0, Vec::new());
-            for constraint in list {
-                if mask.get(free).copied().unwrap_or(false) {
-                    active.extend(natural..natural + constraint.natural());
-                }
-                (free, natural) = (free + constraint.free(), natural + constraint.natural());
-            }
-            active
-        }
+    let active: Vec<u32> = (0..mask.len() as u32).filter(|&c| mask[c as usize]).collect();
+    match problem.constraints() {
+        None => active.into_iter().map(|c| c as usize).collect(),
+        Some(constraints) => constraints.natural_places(&active),
     }
 }

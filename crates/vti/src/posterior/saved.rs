@@ -30,6 +30,9 @@ pub(crate) struct Saved {
     /// What there was no time for in training; files of earlier versions do not say.
     #[serde(default)]
     pub(crate) left_out: Vec<String>,
+    /// Draws that it has learned from; files of earlier versions do not say.
+    #[serde(default)]
+    pub(crate) trained_rows: u64,
     pub(crate) fingerprint: Fingerprint,
     /// What the trainer adds to a checkpoint.
     pub(crate) run: Option<serde_json::Value>,
@@ -92,7 +95,8 @@ impl Saved {
             seed,
             warnings,
             left_out,
-            fingerprint: Fingerprint::of(&*family.problem),
+            trained_rows: 0,
+            fingerprint: family.fingerprint().clone(),
             run,
         }
     }

@@ -2,10 +2,9 @@
 
 use super::leave_out::{LeftOut, TOGETHER, predictors};
 use super::outcome::{mean, replicate};
-use super::{Calibration, CalibrationGroup, Outcome, REPLICATES, predictive_p};
+use super::{Calibration, CalibrationGroup, Looking, Outcome, REPLICATES, predictive_p};
 use crate::random::{Purpose, Stream};
 use crate::stats::Estimate;
-use crate::workers::Workers;
 
 /// Groups of rows by predicted probability, if there are enough.
 const GROUPS: usize = 10;
@@ -22,7 +21,7 @@ struct Sums {
 }
 
 /// Rows in groups of even size by their predicted probability; in each what was observed against what was expected.
-pub(super) fn look(outcome: &Outcome<'_>, left_out: &[LeftOut], key: (u64, u64), workers: &Workers) -> Calibration {
+pub(super) fn look(outcome: &Outcome<'_>, left_out: &[LeftOut], key: (u64, u64), workers: &Looking<'_>) -> Calibration {
     let count = (left_out.len() / MIN_ROWS).clamp(1, GROUPS);
     let mut order: Vec<&LeftOut> = left_out.iter().collect();
     order.sort_by(|a, b| a.mean.total_cmp(&b.mean));
@@ -75,7 +74,7 @@ fn sums(
     rows: &[(usize, usize)],
     count: usize,
     (seed, number): (u64, u64),
-    workers: &Workers,
+    workers: &Looking<'_>,
 ) -> Vec<Sums> {
     let draws = outcome.predict.draws();
     let mut parts: Vec<Vec<Sums>> = vec![Vec::new(); rows.len().div_ceil(TOGETHER)];

@@ -2,12 +2,16 @@
 
 use super::leave_out::{TOGETHER, predictors};
 use super::outcome::{mean, replicate, variance};
-use super::{Dispersion, Outcome, REPLICATES, predictive_p};
+use super::{Dispersion, Looking, Outcome, REPLICATES, predictive_p};
 use crate::random::{Purpose, Stream};
-use crate::workers::Workers;
 
 /// Pearson's statistic under each draw, of what was observed and of counts drawn anew.
-pub(super) fn look(outcome: &Outcome<'_>, rows: &[usize], (seed, number): (u64, u64), workers: &Workers) -> Dispersion {
+pub(super) fn look(
+    outcome: &Outcome<'_>,
+    rows: &[usize],
+    (seed, number): (u64, u64),
+    workers: &Looking<'_>,
+) -> Dispersion {
     let draws = outcome.predict.draws();
     let mut groups: Vec<Vec<[f64; 2]>> = vec![Vec::new(); rows.len().div_ceil(TOGETHER)];
     workers.for_each(&mut groups, |group, sums| {

@@ -4,10 +4,10 @@
 //! With draws from the posterior of all rows, weights `1/p(y_i | θ)` make draws from the posterior without row i of them. They are
 //! smoothed, and k̂ says whether they can be.
 
+use super::Looking;
 use super::outcome::{Observation, Outcome};
 use crate::random::{Purpose, Stream};
 use crate::stats::{log_sum_exp, smooth, systematic};
-use crate::workers::Workers;
 
 /// Rows that are looked at together.
 pub(super) const TOGETHER: usize = 32;
@@ -45,7 +45,7 @@ pub(super) fn predictors(outcome: &Outcome<'_>, rows: &[usize]) -> Vec<f64> {
 }
 
 /// Leaves these rows out, one at a time.
-pub(super) fn leave_out(outcome: &Outcome<'_>, rows: &[usize], key: (u64, u64), workers: &Workers) -> Vec<LeftOut> {
+pub(super) fn leave_out(outcome: &Outcome<'_>, rows: &[usize], key: (u64, u64), workers: &Looking<'_>) -> Vec<LeftOut> {
     let mut groups: Vec<Vec<LeftOut>> = vec![Vec::new(); rows.len().div_ceil(TOGETHER)];
     workers.for_each(&mut groups, |group, found| {
         let rows = &rows[group * TOGETHER..][..TOGETHER.min(rows.len() - group * TOGETHER)];
@@ -67,8 +67,10 @@ fn leave_one(outcome: &Outcome<'_>, row: usize, predictors: &[f64], (seed, numbe
     // A density that is no number is 0, and such a draw counts for nothing without the row either.
     let or_nothing = |log: f64| if log.is_finite() { log } else { f64::NEG_INFINITY };
     let log_densities: Vec<f64> = predictors.iter().enumerate().map(log_density).map(or_nothing).collect();
-    let ratio = |log: &f64| or_nothing(-observation.log_likelihood(*log));
-    let mut log_weights: Vec<f64> = log_densities.iter().map(ratio).collect();
+    let ratio = |(draw, log): (usize, &f64)| {
+        or_nothing(-observation.log_likelihood(outcome.predict.log_row(draw, row).unwrap_or(*log)))
+    };
+    let mut log_weights: Vec<f64> = log_densities.iter().enumerate().map(ratio).collect();
     let khat = smooth(&mut log_weights).ok().and_then(|smoothed| smoothed.khat);
     let log_total = log_sum_exp(&log_weights);
     let of = |(weight, log): (&f64, &f64)| if weight.is_finite() { weight + log } else { f64::NEG_INFINITY };

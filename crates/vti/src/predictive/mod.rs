@@ -30,7 +30,6 @@ pub use leave_out::LeftOut;
 pub use outcome::{Null, Outcome, Predict};
 pub use residuals::{Pit, Residuals, ScaleFit, Tested};
 
-use crate::problem::selection::Likelihood;
 use crate::random::{Purpose, Stream};
 use crate::stats::Estimate;
 use crate::workers::Workers;
@@ -252,6 +251,18 @@ pub enum MisfitKind {
 /// assert!(fit.kind == FitKind::DoesNotFit && fit.text.contains("the model does not fit y"));
 /// ```
 pub fn look(outcomes: &[Outcome<'_>], settings: &LookSettings, workers: &Workers) -> ModelFit {
+    look_while(outcomes, settings, workers, &|| true).unwrap_or_default()
+}
+
+/// The same for as long as somebody wants it: nothing where nobody does any more, which is asked many times a second and must stay
+/// so.
+pub fn look_while(
+    outcomes: &[Outcome<'_>],
+    settings: &LookSettings,
+    workers: &Workers,
+    go_on: &GoOn<'_>,
+) -> Option<ModelFit> {
+    let workers = &Looking { workers, go_on };
     let of_rows = outcomes.iter().map(Outcome::row_count).max().unwrap_or(0);
     let draws = outcomes.iter().map(|outcome| outcome.predict.draws()).max().unwrap_or(0);
     let most = settings.pairs / (draws * outcomes.len()).max(1);
@@ -262,6 +273,9 @@ pub fn look(outcomes: &[Outcome<'_>], settings: &LookSettings, workers: &Workers
         look_at(outcome, &places, outcomes.len(), (settings.seed, number as u64), workers)
     };
     let found: Vec<OutcomeFit> = outcomes.iter().enumerate().map(one).collect();
+    if !go_on() {
+        return None;
+    }
     let kind = if rows.len() < MIN_ROWS {
         FitKind::TooFewRows
     } else if found.iter().all(|outcome| outcome.misfits.is_empty()) {
@@ -270,13 +284,32 @@ pub fn look(outcomes: &[Outcome<'_>], settings: &LookSettings, workers: &Workers
         FitKind::DoesNotFit
     };
     let fit = ModelFit { kind, rows: rows.len(), of_rows, outcomes: found, ..ModelFit::default() };
-    ModelFit { text: words::text(&fit, outcomes), ..fit }
+    Some(ModelFit { text: words::text(&fit, outcomes), ..fit })
+}
+
+/// Whether somebody still wants what is looked at.
+pub type GoOn<'a> = dyn Fn() -> bool + Sync + 'a;
+
+/// Threads that leave the rest undone once nobody wants it.
+struct Looking<'a> {
+    workers: &'a Workers,
+    go_on: &'a GoOn<'a>,
+}
+
+impl Looking<'_> {
+    fn for_each<T: Send>(&self, items: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
+        self.workers.for_each(items, |place, item| {
+            if (self.go_on)() {
+                work(place, item);
+            }
+        });
+    }
 }
 
 /// Each of these rows of a column predicted without itself; rows that are not there are left out for good.
 pub fn leave_out(outcome: &Outcome<'_>, rows: &[usize], seed: u64, workers: &Workers) -> Vec<LeftOut> {
     let rows: Vec<usize> = rows.iter().copied().filter(|&row| row < outcome.observed.len()).collect();
-    leave_out::leave_out(outcome, &rows, (seed, 0), workers)
+    leave_out::leave_out(outcome, &rows, (seed, 0), &Looking { workers, go_on: &|| true })
 }
 
 /// At most `most` rows: one from each of as many even parts.
@@ -290,10 +323,19 @@ fn some_rows(of: usize, most: usize, seed: u64) -> Vec<usize> {
 }
 
 /// One column, by rows at some places among those that the model speaks about.
-fn look_at(outcome: &Outcome<'_>, places: &[usize], outcomes: usize, key: (u64, u64), workers: &Workers) -> OutcomeFit {
+fn look_at(
+    outcome: &Outcome<'_>,
+    places: &[usize],
+    outcomes: usize,
+    key: (u64, u64),
+    workers: &Looking<'_>,
+) -> OutcomeFit {
     let rows: Vec<usize> = places.iter().map(|&place| outcome.row(place)).collect();
     let (rows, count) = (&rows[..], outcome.row_count());
     let left_out = leave_out::leave_out(outcome, rows, key, workers);
+    if left_out.len() < rows.len() {
+        return OutcomeFit::default();
+    }
     let likelihood = outcome.likelihood;
     let null = null::elpd(outcome, rows, workers);
     let (elpd, se) = total(left_out.iter().map(|row| row.elpd), count);
@@ -309,8 +351,7 @@ fn look_at(outcome: &Outcome<'_>, places: &[usize], outcomes: usize, key: (u64, 
         residuals: (enough && outcome::has_residuals(likelihood)).then(|| Residuals::new(&left_out)),
         scale: (enough && outcome::has_fixed_scale(likelihood)).then(|| ScaleFit::new(&left_out)),
         dispersion: likelihood.has_counts().then(|| dispersion::look(outcome, rows, key, workers)),
-        calibration: (likelihood == (Likelihood::Logistic {}))
-            .then(|| calibration::look(outcome, &left_out, key, workers)),
+        calibration: likelihood.has_categories().then(|| calibration::look(outcome, &left_out, key, workers)),
         misfits: Vec::new(),
     };
     if enough {

@@ -3,10 +3,10 @@
 //! Its one or two numbers, the intercept and the logarithm of the scale, have flat priors and are summed over an even grid, which
 //! for smooth densities is exact to many digits. `p(y_i | y_{−i}) = p(y)/p(y_{−i})`, and both are sums over the grid.
 
+use super::Looking;
 use super::outcome::{Null, Observation, Outcome};
 use crate::problem::selection::Likelihood;
 use crate::stats::log_sum_exp;
-use crate::workers::Workers;
 
 /// Standard errors that the grid reaches to both sides.
 const REACH: f64 = 10.0;
@@ -26,7 +26,7 @@ const MAX_ROWS: usize = 1 << 18;
 const NEGLIGIBLE: f64 = 60.0;
 
 /// `log p(y_i | y_{−i})` of some rows of a column.
-pub(super) fn elpd(outcome: &Outcome<'_>, rows: &[usize], workers: &Workers) -> Vec<f64> {
+pub(super) fn elpd(outcome: &Outcome<'_>, rows: &[usize], workers: &Looking<'_>) -> Vec<f64> {
     let count = outcome.row_count();
     let row = |row: usize| (Observation::of(outcome, row), offset_of(outcome, row));
     let all: Vec<(Observation, f64)> = outcome.all_rows().step_by(count.div_ceil(MAX_ROWS).max(1)).map(row).collect();
@@ -78,7 +78,7 @@ fn grid(outcome: &Outcome<'_>) -> Vec<(f64, f64)> {
     let n = total_weight(outcome);
     let (centre, spread) = centre(outcome);
     let location_error = match likelihood {
-        Likelihood::Logistic {} => {
+        Likelihood::Logistic {} | Likelihood::Multinomial {} => {
             let usual = centre + outcome.offset.iter().sum::<f64>() / observed.len() as f64;
             (n * 0.25 / (0.5 * usual).cosh().powi(2)).sqrt().recip()
         }
@@ -122,7 +122,7 @@ fn centre(outcome: &Outcome<'_>) -> (f64, f64) {
     let mean = mean_of(&|y| y);
     let spread_around = |centre: f64| mean_of(&|y| (y - centre).powi(2)).sqrt();
     match likelihood {
-        Likelihood::Logistic {} => {
+        Likelihood::Logistic {} | Likelihood::Multinomial {} => {
             let p = (mean * n + 0.5) / (n + 1.0);
             ((p / (1.0 - p)).ln() - outcome.offset.iter().sum::<f64>() / observed.len() as f64, 1.0)
         }
@@ -160,6 +160,7 @@ mod tests {
     use super::*;
     use crate::random::{Purpose, Stream};
     use crate::stats::ln_gamma;
+    use crate::workers::Workers;
 
     /// Of all rows.
     fn elpd(likelihood: Likelihood, null: Null, observed: &[f64]) -> Vec<f64> {
@@ -178,7 +179,7 @@ mod tests {
             null,
             rows: None,
         };
-        super::elpd(&outcome, &rows, &Workers::SINGLE)
+        super::elpd(&outcome, &rows, &Looking { workers: &Workers::SINGLE, go_on: &|| true })
     }
 
     /// The simplest model needs no draws.

@@ -1,6 +1,6 @@
 //! What was observed, and its distribution under a draw.
 
-use crate::problem::selection::{Likelihood, log_rising};
+use crate::problem::selection::{Likelihood, both_scales, log_rising};
 use crate::random::Stream;
 use crate::stats::{negative_binomial_cdf, normal_cdf, poisson_cdf, student_t_cdf};
 
@@ -14,6 +14,13 @@ pub trait Predict: Sync {
 
     /// The predictors of some rows under a draw: means, logits or logarithms of means, as the likelihood has it.
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]);
+
+    /// The log density under a draw of all that was observed in a row, where that is more than this column: whoever leaves the
+    /// row out leaves out all of it. None where the column is all.
+    fn log_row(&self, draw: usize, row: usize) -> Option<f64> {
+        let _ = (draw, row);
+        None
+    }
 }
 
 /// The simplest model there is, to compare with.
@@ -31,7 +38,8 @@ pub struct Outcome<'a> {
     pub name: String,
     /// The numbers.
     pub observed: &'a [f64],
-    /// Their distribution given their predictors.
+    /// Their distribution given their predictors. Of several categories each is looked at by itself, as 0 or 1, its predictor
+    /// being the logit of its probability ([`Predict::log_row`] has the rest).
     pub likelihood: Likelihood,
     /// What is known of each row's predictor beforehand, under the simplest model as well; empty if nothing is.
     pub offset: &'a [f64],
@@ -98,12 +106,13 @@ impl Observation {
                 -0.5 * (r / sigma).powi(2) - sigma.ln()
             }
             Likelihood::Robust { alpha, sigma1, sigma2 } => {
+                let [sigma1, sigma2] = both_scales(sigma1, sigma2, scale);
                 let usual = ((1.0 - alpha) / sigma1).ln() - 0.5 * (r / sigma1).powi(2);
                 let outlier = (alpha / sigma2).ln() - 0.5 * (r / sigma2).powi(2);
                 usual.max(outlier) + (-(usual - outlier).abs()).exp().ln_1p()
             }
             Likelihood::StudentT { df } => -0.5 * (df + 1.0) * ((r / scale).powi(2) / df).ln_1p() - scale.ln(),
-            Likelihood::Logistic {} => self.y * predictor - softplus(predictor),
+            Likelihood::Logistic {} | Likelihood::Multinomial {} => self.y * predictor - softplus(predictor),
             Likelihood::Poisson {} => self.y * predictor - predictor.exp(),
             Likelihood::NegativeBinomial { size } => {
                 let size = size.unwrap_or(scale);
@@ -119,10 +128,11 @@ impl Observation {
         match self.likelihood {
             Likelihood::Gaussian { sigma } => (normal_cdf(r / sigma.unwrap_or(scale)), 0.0),
             Likelihood::Robust { alpha, sigma1, sigma2 } => {
+                let [sigma1, sigma2] = both_scales(sigma1, sigma2, scale);
                 ((1.0 - alpha) * normal_cdf(r / sigma1) + alpha * normal_cdf(r / sigma2), 0.0)
             }
             Likelihood::StudentT { df } => (student_t_cdf(r / scale, df), 0.0),
-            Likelihood::Logistic {} => {
+            Likelihood::Logistic {} | Likelihood::Multinomial {} => {
                 let zero = 1.0 / (1.0 + predictor.exp());
                 if self.y > 0.5 { (zero, 1.0 - zero) } else { (0.0, zero) }
             }
@@ -149,7 +159,7 @@ fn softplus(x: f64) -> f64 {
 /// The mean of the response.
 pub(super) fn mean(likelihood: Likelihood, predictor: f64) -> f64 {
     match likelihood {
-        Likelihood::Logistic {} => 1.0 / (1.0 + (-predictor).exp()),
+        Likelihood::Logistic {} | Likelihood::Multinomial {} => 1.0 / (1.0 + (-predictor).exp()),
         Likelihood::Poisson {} | Likelihood::NegativeBinomial { .. } => predictor.exp(),
         Likelihood::Gaussian { .. } | Likelihood::Robust { .. } | Likelihood::StudentT { .. } => predictor,
     }
@@ -174,12 +184,12 @@ pub(super) fn replicate(likelihood: Likelihood, mean: f64, scale: f64, stream: &
 
 /// Whether the scale of the errors is fixed beforehand.
 pub(super) fn has_fixed_scale(likelihood: Likelihood) -> bool {
-    matches!(likelihood, Likelihood::Gaussian { sigma: Some(_) } | Likelihood::Robust { .. })
+    matches!(likelihood, Likelihood::Gaussian { sigma: Some(_) } | Likelihood::Robust { sigma1: Some(_), .. })
 }
 
 /// Whether the response is not 0 or 1, so that residuals have a shape.
 pub(super) fn has_residuals(likelihood: Likelihood) -> bool {
-    !matches!(likelihood, Likelihood::Logistic {})
+    !likelihood.has_categories()
 }
 
 #[cfg(test)]
@@ -188,8 +198,9 @@ mod tests {
 
     #[test]
     fn densities_and_probabilities_belong_together() {
-        let robust = Likelihood::Robust { alpha: 0.3, sigma1: 0.5, sigma2: 4.0 };
-        let continuous = [Likelihood::Gaussian { sigma: None }, robust, Likelihood::StudentT { df: 4.0 }];
+        let robust = Likelihood::Robust { alpha: 0.3, sigma1: Some(0.5), sigma2: Some(4.0) };
+        let continuous =
+            [Likelihood::Gaussian { sigma: None }, robust, Likelihood::ROBUST, Likelihood::StudentT { df: 4.0 }];
         for likelihood in continuous {
             let below = |y: f64| Observation::new(likelihood, y).below_and_at(0.4, 1.3).0;
             for y in [-3.0, 0.1, 2.2] {

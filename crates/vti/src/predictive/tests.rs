@@ -1,6 +1,7 @@
 //! Truths about fits: rows left out by refitting, and data that come from the model or from another one.
 
 use super::*;
+use crate::problem::selection::Likelihood;
 use crate::stats::normal_cdf;
 
 /// Draws of a slope and a scale, and the covariate.
@@ -150,7 +151,9 @@ fn what_does_not_come_from_it_is_named() {
         (Bend, UNKNOWN, |x, stream| x + x * x - 1.0 + stream.normal()),
         (Spread, UNKNOWN, |x, stream| x + (1.0 + x).exp() * stream.normal()),
         (Scale, Likelihood::Gaussian { sigma: Some(1.0) }, |x, stream| x + 1.7 * stream.normal()),
-        (Scale, Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 }, |x, stream| x + 0.5 * stream.normal()),
+        (Scale, Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(10.0) }, |x, stream| {
+            x + 0.5 * stream.normal()
+        }),
     ];
     for (kind, likelihood, errors) in cases {
         let mut table = Table::new(300, 11);
@@ -228,4 +231,18 @@ fn too_few_rows_say_nothing() {
     let draws = table.gaussian(&y, None, 200);
     let fit = looked(&y, UNKNOWN, draws);
     assert!(fit.kind == FitKind::TooFewRows && fit.outcomes[0].misfits.is_empty(), "{}", fit.text);
+}
+
+#[test]
+fn nobody_waits_for_what_nobody_wants() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let mut table = Table::new(4000, 61);
+    let y = table.response(|x, stream| 0.5 * x + stream.normal());
+    let draws = table.gaussian(&y, None, 200);
+    let outcomes = [outcome(&y, UNKNOWN, draws)];
+    // Groups of 32 rows: a few are looked at, and the rest is left.
+    let asked = AtomicUsize::new(0);
+    let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 3;
+    assert_eq!(look_while(&outcomes, &LookSettings::default(), &Workers::SINGLE, &go_on), None);
+    assert!(look_while(&outcomes, &LookSettings::default(), &Workers::SINGLE, &|| true).is_some());
 }

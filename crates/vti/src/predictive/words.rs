@@ -111,7 +111,7 @@ pub(super) fn text(fit: &ModelFit, outcomes: &[Outcome<'_>]) -> String {
             format!("the model does not fit {}", bad.join("; "))
         }
     };
-    let prediction = if nodes { None } else { fit.outcomes.first().map(prediction) };
+    let prediction = if fit.outcomes.len() > 1 { None } else { fit.outcomes.first().map(prediction) };
     [Some(first), prediction.flatten(), influence(fit)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 

@@ -1,10 +1,38 @@
-//! A constraint for each coordinate.
+//! A constraint for each coordinate, or a bijection of all of a model's.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::Constraint;
+
+/// A bijection between all free coordinates of a model and its natural parameters: for parameters that depend on each other in more
+/// ways than a list of [`Constraint`]s can say, such as positions in ascending order.
+///
+/// As for [`Constraints`], `active` are the free coordinates of one model, ascending, and values are left-aligned.
+pub trait Bijection: std::fmt::Debug + Send + Sync {
+    /// Free coordinates of all models: `d_max`.
+    fn free_len(&self) -> usize;
+
+    /// Natural parameters of all models.
+    fn natural_len(&self) -> usize;
+
+    /// How many natural parameters these active coordinates give.
+    fn natural_dim(&self, active: &[u32]) -> usize;
+
+    /// Which of all natural parameters these active coordinates give, ascending.
+    fn natural_places(&self, active: &[u32]) -> Vec<usize>;
+
+    /// θ from u; log |det ∂θ/∂u|.
+    fn to_natural(&self, active: &[u32], free: &[f64], natural: &mut [f64]) -> f64;
+
+    /// u from θ; log |det ∂θ/∂u|. Neither is finite outside the support of θ.
+    fn to_free(&self, active: &[u32], natural: &[f64], free: &mut [f64]) -> f64;
+
+    /// Overwrites `gradient` with d/du of f(θ(u)) + log |det ∂θ/∂u|, given df/dθ.
+    fn pull_back(&self, active: &[u32], free: &[f64], natural_gradient: &[f64], gradient: &mut [f64]);
+}
 
 /// The most free coordinates a list can cover.
 const MAX_FREE: usize = 1 << 24;
@@ -81,9 +109,11 @@ pub enum ConstraintError {
 /// assert!((log_jacobian - (0.5 - 3.0 * 3f64.ln())).abs() < 1e-12);
 /// # Ok::<(), vti::problem::ConstraintError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Constraint>", into = "Vec<Constraint>")]
 pub struct Constraints {
+    /// Instead of the list, where there is one.
+    whole: Option<Arc<dyn Bijection>>,
     list: Vec<Constraint>,
     /// The constraint each free coordinate belongs to.
     owners: Vec<u32>,
@@ -113,7 +143,14 @@ impl Constraints {
         }
         let natural_len = list.iter().map(Constraint::natural).sum();
         let trivial = list.iter().all(|constraint| *constraint == Constraint::Real);
-        Ok(Self { list, owners, starts, natural_len, trivial })
+        Ok(Self { whole: None, list, owners, starts, natural_len, trivial })
+    }
+
+    /// A bijection of all coordinates of a model at once.
+    pub fn whole(bijection: Arc<dyn Bijection>) -> Self {
+        let natural_len = bijection.natural_len();
+        let (list, owners, starts) = (Vec::new(), vec![0; bijection.free_len()], Vec::new());
+        Self { whole: Some(bijection), list, owners, starts, natural_len, trivial: false }
     }
 
     /// `count` coordinates that may be any real numbers.
@@ -124,9 +161,9 @@ impl Constraints {
         Self::new(vec![Constraint::Real; count])
     }
 
-    /// The constraints in order.
-    pub fn list(&self) -> &[Constraint] {
-        &self.list
+    /// The constraints in order; none where a bijection takes all coordinates at once.
+    pub fn list(&self) -> Option<&[Constraint]> {
+        self.whole.is_none().then_some(&self.list)
     }
 
     /// Number of free coordinates over all constraints: `d_max`.
@@ -146,7 +183,25 @@ impl Constraints {
 
     /// How many natural numbers these active coordinates give.
     pub fn natural_dim(&self, active: &[u32]) -> usize {
+        if let Some(whole) = &self.whole {
+            return whole.natural_dim(active);
+        }
         self.pieces(active).map_while(|piece| piece).map(|piece| piece.natural.len()).sum()
+    }
+
+    /// Which of all natural parameters these active coordinates give, ascending.
+    pub fn natural_places(&self, active: &[u32]) -> Vec<usize> {
+        if let Some(whole) = &self.whole {
+            return whole.natural_places(active);
+        }
+        let (mut natural, mut places) = (0, Vec::with_capacity(active.len()));
+        for (constraint, start) in self.list.iter().zip(&self.starts) {
+            if active.binary_search(start).is_ok() {
+                places.extend(natural..natural + constraint.natural());
+            }
+            natural += constraint.natural();
+        }
+        places
     }
 
     /// Says what is wrong with active coordinates that do not ascend, do not exist, or split a simplex.
@@ -156,6 +211,9 @@ impl Constraints {
         }
         if let Some(&coordinate) = active.iter().find(|&&coordinate| coordinate as usize >= self.free_len()) {
             return Err(ConstraintError::Coordinate { coordinate, free: self.free_len() });
+        }
+        if self.whole.is_some() {
+            return Ok(());
         }
         let mut checked = 0;
         for piece in self.pieces(active) {
@@ -169,6 +227,9 @@ impl Constraints {
     ///
     /// The log-Jacobian stays finite for every finite u, even where θ rounds to the edge of its support.
     pub fn to_natural(&self, active: &[u32], free: &[f64], natural: &mut [f64]) -> f64 {
+        if let Some(whole) = &self.whole {
+            return whole.to_natural(active, free, natural);
+        }
         let mut log_jacobian = 0.0;
         for piece in self.pieces(active) {
             let Some(Piece { constraint, free: from, natural: to }) = piece else { return f64::NAN };
@@ -183,6 +244,9 @@ impl Constraints {
     /// On the edge of the support that is −∞, and u is infinite (or not a number where several parts of a simplex are 0);
     /// outside both are not a number. The parts of a simplex must sum to 1 within 10⁻⁶.
     pub fn to_free(&self, active: &[u32], natural: &[f64], free: &mut [f64]) -> f64 {
+        if let Some(whole) = &self.whole {
+            return whole.to_free(active, natural, free);
+        }
         let mut log_jacobian = 0.0;
         for piece in self.pieces(active) {
             let Some(Piece { constraint, free: to, natural: from }) = piece else { return f64::NAN };
@@ -194,6 +258,9 @@ impl Constraints {
 
     /// Overwrites `gradient` with d/du of f(θ(u)) + log |det ∂θ/∂u|, given df/dθ.
     pub fn pull_back(&self, active: &[u32], free: &[f64], natural_gradient: &[f64], gradient: &mut [f64]) {
+        if let Some(whole) = &self.whole {
+            return whole.pull_back(active, free, natural_gradient, gradient);
+        }
         for piece in self.pieces(active) {
             let slices = piece.and_then(|Piece { constraint, free: own, natural }| {
                 let (u, given) = (free.get(own.clone())?, natural_gradient.get(natural)?);
@@ -227,6 +294,17 @@ impl Constraints {
                 whole.then_some(piece)
             }))
         })
+    }
+}
+
+/// Lists are compared; two bijections are the same if they are one object.
+impl PartialEq for Constraints {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.whole, &other.whole) {
+            (None, None) => self.list == other.list,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
     }
 }
 

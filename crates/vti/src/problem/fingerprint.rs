@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Constraints, Problem};
 use crate::random::{Purpose, Stream};
+use crate::space::ModelSpace;
 
 /// What tells problems apart whose saved findings do not fit each other: words and parameters.
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -60,7 +61,8 @@ impl Fingerprint {
             arities: space.arities().to_vec(),
             max_dim: space.max_dim(),
             parameters: problem.parameter_names(),
-            constraints: problem.constraints().cloned(),
+            // Of a bijection of whole models densities tell.
+            constraints: problem.constraints().filter(|constraints| constraints.list().is_some()).cloned(),
             densities: densities.collect(),
         }
     }
@@ -103,14 +105,7 @@ fn log_arrangements(problem: &dyn Problem, word: &[u16], theta: &[f64]) -> f64 {
 /// A random model with random natural parameters.
 fn random_point(problem: &dyn Problem, mut stream: Stream) -> (Vec<u16>, Vec<f64>) {
     let space = problem.space();
-    let mut word: Vec<u16> = Vec::with_capacity(space.arities().len());
-    let mut allowed = Vec::new();
-    for &arity in space.arities() {
-        allowed.resize(usize::from(arity), true);
-        space.allow(&word, &mut allowed);
-        let choices: Vec<u16> = (0..arity).filter(|&symbol| allowed[usize::from(symbol)]).collect();
-        word.push(choices.get(stream.below(choices.len() as u64) as usize).copied().unwrap_or(0));
-    }
+    let word = random_word(space, &mut stream);
     let mut mask = vec![false; space.max_dim()];
     space.mark_active(&word, &mut mask);
     let active: Vec<u32> = (0..space.max_dim() as u32).filter(|&c| mask[c as usize]).collect();
@@ -124,4 +119,17 @@ fn random_point(problem: &dyn Problem, mut stream: Stream) -> (Vec<u16>, Vec<f64
         None => free,
     };
     (word, natural)
+}
+
+/// A random model, symbol by symbol.
+pub(crate) fn random_word(space: &dyn ModelSpace, stream: &mut Stream) -> Vec<u16> {
+    let mut word: Vec<u16> = Vec::with_capacity(space.arities().len());
+    let mut allowed = Vec::new();
+    for &arity in space.arities() {
+        allowed.resize(usize::from(arity), true);
+        space.allow(&word, &mut allowed);
+        let choices: Vec<u16> = (0..arity).filter(|&symbol| allowed[usize::from(symbol)]).collect();
+        word.push(choices.get(stream.below(choices.len() as u64) as usize).copied().unwrap_or(0));
+    }
+    word
 }

@@ -4,6 +4,9 @@ use super::{BatchError, Constraints, DensityBatch, Problem};
 use crate::space::ModelSpace;
 use crate::workers::Workers;
 
+/// Rows whose natural parameters are found together.
+const ROWS_TOGETHER: usize = 64;
+
 /// Memory for rows of models and free parameters u, and `log η(θ(u) | m) + log |det ∂θ/∂u|` of each.
 ///
 /// Rows are set one by one ([`FreeRows::row`]) and evaluated together; nothing is allocated on the way.
@@ -138,16 +141,11 @@ impl<'p> FreeRows<'p> {
 
     /// Evaluates all rows. Where a density has no value it is not a number.
     pub(crate) fn evaluate(&mut self, workers: &Workers) -> Result<(), BatchError> {
-        let rows = self.dims.len();
         // A density that forgets a coordinate must not find what another row left there.
         self.natural_gradient.fill(0.0);
-        for row in 0..rows {
-            self.dims[row] = self.constraints.map_or(self.active[row].len(), |c| c.natural_dim(&self.active[row]));
-            if let Some(constraints) = self.constraints {
-                let free = &self.free[row * self.stride..][..self.stride];
-                let natural = &mut self.natural[row * self.natural_stride..][..self.natural_stride];
-                self.log_jacobian[row] = constraints.to_natural(&self.active[row], free, natural);
-            }
+        match self.constraints {
+            Some(constraints) => self.find_natural(constraints, workers),
+            None => self.dims.iter_mut().zip(&self.active).for_each(|(dim, active)| *dim = active.len()),
         }
         let batch = DensityBatch {
             words: &self.words,
@@ -159,6 +157,21 @@ impl<'p> FreeRows<'p> {
             gradient: &mut self.natural_gradient,
         };
         self.problem.log_density_batch(batch, workers)
+    }
+
+    /// Natural parameters of all rows, shared out over the host's threads.
+    fn find_natural(&mut self, constraints: &Constraints, workers: &Workers) {
+        let Self { active, free, natural, dims, log_jacobian, stride, natural_stride, .. } = self;
+        let rows = natural.chunks_mut((*natural_stride).max(1)).zip(free.chunks((*stride).max(1)));
+        let rows = rows.zip(&*active).zip(dims.iter_mut().zip(log_jacobian));
+        let mut rows: Vec<_> = rows.collect();
+        let mut groups: Vec<_> = rows.chunks_mut(ROWS_TOGETHER).collect();
+        workers.for_each(&mut groups, |_, group| {
+            for (((natural, free), active), (dim, log_jacobian)) in group.iter_mut() {
+                **dim = constraints.natural_dim(active);
+                **log_jacobian = constraints.to_natural(active, free, natural);
+            }
+        });
     }
 
     pub(crate) fn word(&self, row: usize) -> &[u16] {

@@ -18,23 +18,33 @@
 //! ```
 
 mod blocks;
+pub mod changepoints;
 mod closure;
+pub mod components;
 mod constraint;
 mod constraints;
 pub mod dag;
 mod fingerprint;
 mod free;
+mod gradient;
+mod jumps;
+pub mod layers;
+pub mod mixture;
+pub mod peaks;
 mod preconditioner;
 mod scales;
 pub mod selection;
 
 pub use blocks::{BlockBatch, BlockModels, BlockParticles, BlockRow, Blocks, KeyScores, ModelSums};
 pub use closure::{FromFn, from_fn};
+pub use components::{components, components_with};
 pub use constraint::Constraint;
-pub use constraints::{ConstraintError, Constraints};
+pub use constraints::{Bijection, ConstraintError, Constraints};
 pub use fingerprint::Fingerprint;
-pub(crate) use fingerprint::Shape;
+pub(crate) use fingerprint::{Shape, random_word};
 pub(crate) use free::{FreeChunk, FreeRows};
+pub use gradient::{Gradient, GradientError, check_gradient};
+pub use jumps::{BlockPool, Jump, Jumps};
 pub use preconditioner::Preconditioner;
 
 use crate::space::ModelSpace;
@@ -58,6 +68,17 @@ pub trait Problem: Send + Sync {
     fn log_prior(&self, model: &[u16]) -> f64 {
         let _ = model;
         -self.space().log_count()
+    }
+
+    /// Whether [`Problem::log_density`] gives a gradient that may be followed. It does by default.
+    fn gradient(&self) -> Gradient {
+        Gradient::Exact
+    }
+
+    /// Jumps between models, for samplers, where coordinates of one model mean something else in another. By default coordinates
+    /// that two models share stay, and others come and go.
+    fn jumps(&self) -> Option<&dyn Jumps> {
+        None
     }
 
     /// Where parameters live; none when all are real. The free numbers of all constraints are the space's coordinates.
@@ -102,15 +123,24 @@ pub trait Problem: Send + Sync {
 
     /// [`Problem::log_density`] of many rows. An undefined density is not a number; an error that is fatal ends it all.
     fn log_density_batch(&self, batch: DensityBatch<'_>, workers: &Workers) -> Result<(), BatchError> {
-        batch.share_out(workers, |rows| {
-            for row in 0..rows.rows() {
-                let (model, theta, gradient) = rows.row(row);
-                rows.log_density[row] = or_undefined(self.log_density(model, theta, gradient))
-                    .map_err(|error| BatchError { row, error })?;
-            }
-            Ok(())
-        })
+        row_by_row(self, batch, workers)
     }
+}
+
+/// The densities of a batch, each on its own, shared out over the host's threads.
+pub(crate) fn row_by_row<P: Problem + ?Sized>(
+    problem: &P,
+    batch: DensityBatch<'_>,
+    workers: &Workers,
+) -> Result<(), BatchError> {
+    batch.share_out(workers, |rows| {
+        for row in 0..rows.rows() {
+            let (model, theta, gradient) = rows.row(row);
+            rows.log_density[row] =
+                or_undefined(problem.log_density(model, theta, gradient)).map_err(|error| BatchError { row, error })?;
+        }
+        Ok(())
+    })
 }
 
 /// Names of natural parameters that have none: `theta1`, `theta2`, ….

@@ -83,6 +83,17 @@ impl Preconditioner {
         &self.location
     }
 
+    /// C, its lower half row by row.
+    pub(crate) fn packed_factor(&self) -> Vec<f64> {
+        match &self.factor {
+            Factor::Packed(factor) => factor.clone(),
+            Factor::Diagonal(diagonal) => {
+                let row = |i: usize| (0..=i).map(move |j| if i == j { diagonal[i] } else { 0.0 });
+                (0..diagonal.len()).flat_map(row).collect()
+            }
+        }
+    }
+
     /// How many numbers it keeps.
     pub(crate) fn numbers(&self) -> usize {
         self.location.len() + self.factor.numbers().len()

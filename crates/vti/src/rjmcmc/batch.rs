@@ -6,7 +6,7 @@ use super::outcome::Acceptance;
 use super::settings::RjmcmcSettings;
 use super::tuning::{Moments, Tuning};
 use crate::posterior::Draws;
-use crate::problem::{Constraints, FreeChunk, FreeRows, Problem};
+use crate::problem::{Constraints, FreeChunk, FreeRows, Gradient, Problem};
 use crate::random::{Purpose, Stream};
 use crate::triangular::solve_transposed;
 
@@ -31,15 +31,15 @@ pub(super) struct Walker {
 
 /// What a chain proposes, beside what stands in its row.
 #[derive(Clone, Copy)]
-struct Proposal {
-    kind: Move,
-    log_prior: f64,
+pub(super) struct Proposal {
+    pub(super) kind: Move,
+    pub(super) log_prior: f64,
     /// `log ν(u₋) − log ν(u₊)`.
-    log_ratio: f64,
+    pub(super) log_ratio: f64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Move {
+pub(super) enum Move {
     Birth,
     Death,
     Swap,
@@ -65,7 +65,7 @@ pub(super) struct ChainBatch<'p> {
     /// The number of the first chain.
     pub(super) first: usize,
     pub(super) walkers: Vec<Walker>,
-    mask: Vec<bool>,
+    pub(super) mask: Vec<bool>,
     proposals: Vec<Proposal>,
     pub(super) moments: Moments,
     acceptance: Acceptance,
@@ -127,10 +127,13 @@ impl<'p> ChainBatch<'p> {
     /// Fills in the proposals of all chains.
     pub(super) fn propose(&mut self, sort: Sort, tuning: &Tuning, rows: &mut FreeChunk<'_>) {
         for chain in 0..self.walkers.len() {
-            self.proposals[chain] = match sort {
-                Sort::Flip => self.propose_flip(chain, tuning, rows),
-                Sort::Swap => self.propose_swap(chain, tuning, rows),
-                Sort::Step => self.propose_step(chain, tuning, rows),
+            let jumps = self.problem.jumps();
+            self.proposals[chain] = match (sort, jumps) {
+                (Sort::Flip | Sort::Swap, Some(jumps)) => self.propose_jump(chain, jumps, rows),
+                (Sort::Step, _) if self.problem.gradient() == Gradient::None => self.propose_few(chain, rows),
+                (Sort::Flip, None) => self.propose_flip(chain, tuning, rows),
+                (Sort::Swap, None) => self.propose_swap(chain, tuning, rows),
+                (Sort::Step, _) => self.propose_step(chain, tuning, rows),
             };
         }
     }
@@ -222,7 +225,7 @@ impl<'p> ChainBatch<'p> {
     }
 
     /// No proposal. Rows are evaluated together, so this one has to be a point of some model all the same.
-    fn stay(&self, chain: usize, rows: &mut FreeChunk<'_>) -> Proposal {
+    pub(super) fn stay(&self, chain: usize, rows: &mut FreeChunk<'_>) -> Proposal {
         let walker = &self.walkers[chain];
         let row = rows.row(chain);
         row.word.copy_from_slice(&walker.word);

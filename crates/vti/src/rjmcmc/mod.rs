@@ -11,6 +11,9 @@
 //! * **Swap**: a term that is in is exchanged for one that is out, with the same ratio.
 //! * **Within a model**: a Gaussian random walk.
 //!
+//! Where models have any number of components ([`Problem::jumps`]) they are born and die, split and
+//! merge, as the problem declares; both flips and swaps then mean such jumps.
+//!
 //! Parameters are free ones throughout: constrained parameters move on the real line, with the Jacobian in the density.
 //!
 //! ```
@@ -38,6 +41,7 @@
 //! ```
 
 mod batch;
+mod components;
 mod outcome;
 mod settings;
 mod start;
@@ -87,7 +91,7 @@ pub fn rjmcmc(
     settings: &RjmcmcSettings,
     observe: &mut impl FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Chains, RjmcmcError> {
-    settings.check(problem.space())?;
+    settings.check(problem)?;
     let batches = settings.chains.div_ceil(CHAINS_PER_BATCH);
     let chains_of = |batch: usize| batch * CHAINS_PER_BATCH..((batch + 1) * CHAINS_PER_BATCH).min(settings.chains);
     let batches = (0..batches).map(|batch| ChainBatch::new(problem, settings, chains_of(batch))).collect();

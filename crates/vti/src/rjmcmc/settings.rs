@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::optimise::SettingError;
-use crate::problem::BatchError;
 use crate::problem::selection::{CoefficientPrior, Selection};
+use crate::problem::{BatchError, Problem};
 use crate::space::ModelSpace;
 
 /// How coordinates are distributed that a model does not use, and hence how those are drawn that a jump takes in.
@@ -105,8 +105,9 @@ impl Default for RjmcmcSettings {
 }
 
 impl RjmcmcSettings {
-    /// Refuses settings that make no sense, and spaces whose words are not bits.
-    pub fn check(&self, space: &dyn ModelSpace) -> Result<(), RjmcmcError> {
+    /// Refuses settings that make no sense, and spaces whose words are not bits, unless the problem declares jumps of its own.
+    pub fn check(&self, problem: &dyn Problem) -> Result<(), RjmcmcError> {
+        let space = problem.space();
         let at_least =
             |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
         at_least("chains", self.chains, 1, "at least 1")?;
@@ -118,7 +119,8 @@ impl RjmcmcSettings {
         at_least("steps", self.steps, 1, "at least 1")?;
         SettingError::check("max_rhat", self.max_rhat, self.max_rhat >= 1.0, "at least 1")?;
         SettingError::check("min_effective", self.min_effective, self.min_effective >= 0.0, "at least 0")?;
-        if let Some(position) = space.arities().iter().position(|&arity| arity != 2) {
+        let odd = space.arities().iter().position(|&arity| arity != 2).filter(|_| problem.jumps().is_none());
+        if let Some(position) = odd {
             return Err(RjmcmcError::NotBinary { position, arity: space.arities()[position] });
         }
         self.pseudo.check(space.max_dim())

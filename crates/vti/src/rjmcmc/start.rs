@@ -4,7 +4,7 @@ use super::batch::{ChainBatch, Walker};
 use super::settings::RjmcmcError;
 use super::tuning::Tuning;
 use crate::optimise::{Asks, Climb, Curvature};
-use crate::problem::{FreeRows, Problem};
+use crate::problem::{FreeRows, Gradient, Problem, random_word};
 use crate::random::Stream;
 use crate::triangular::{cholesky, lower_half, solve_transposed};
 use crate::workers::Workers;
@@ -47,6 +47,9 @@ pub(super) fn start(
     let mut curvatures = starts.into_iter().map(|start| start.curvature).collect::<Vec<_>>().into_iter();
     for batch in batches {
         for (walker, curvature) in batch.walkers.iter().zip(&mut curvatures) {
+            if curvature.len() != walker.active.len() * walker.active.len() {
+                continue;
+            }
             batch.moments.add_start(&walker.active, &walker.free, &curvature, START_WEIGHT);
         }
     }
@@ -86,12 +89,18 @@ impl<'w> Start<'w> {
         }
         self.attempts += 1;
         let problem = rows.problem();
-        draw_model(problem, &mut self.walker.stream, rows.row(row).word);
+        match problem.jumps() {
+            Some(_) => rows.row(row).word.copy_from_slice(&random_word(problem.space(), &mut self.walker.stream)),
+            None => draw_model(problem, &mut self.walker.stream, rows.row(row).word),
+        }
         rows.mark_active(row);
         self.walker.log_prior = problem.log_prior(rows.word(row));
         let stream = &mut self.walker.stream;
         let from: Vec<f64> = rows.active(row).iter().map(|&i| tuning.place(i, stream.normal())).collect();
-        self.stage = Stage::Climb(Climb::new(&from, MAX_STEPS_TO_MODE));
+        self.stage = match problem.gradient() {
+            Gradient::Exact => Stage::Climb(Climb::new(&from, MAX_STEPS_TO_MODE)),
+            Gradient::None => Stage::Point(from, None),
+        };
     }
 
     /// Where it wants the density; nothing when it has ended.

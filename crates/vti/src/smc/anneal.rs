@@ -48,7 +48,7 @@ pub(crate) fn anneal_models(
     seed: u64,
     workers: &Workers,
 ) -> Result<Vec<Annealed>, BatchError> {
-    let (&AnnealSettings { particles, by, .. }, smc) = (settings, settings.tempering());
+    let (particles, smc) = (settings.particles, settings.tempering().suited(problem));
     let together = (MAX_NUMBERS / (particles * reference.len()).max(1)).max(1);
     let mut found = Vec::with_capacity(asked.len());
     let mut density = ModelDensity::new(problem);
@@ -57,7 +57,8 @@ pub(crate) fn anneal_models(
         for &(model, run) in part {
             let stream = Stream::new(seed, Purpose::Anneal, run as u64, key(model));
             let target = (place(&mut models, model), Some(&**model));
-            populations.push(Population::of_models(problem, reference, by, target, particles, stream).without_prior());
+            populations
+                .push(Population::of_models(problem, reference, smc.by, target, particles, stream).without_prior());
         }
         temper(&mut populations, &mut density, &smc, workers, &mut |_| true)?;
         found.extend(populations.iter().map(Annealed::of));

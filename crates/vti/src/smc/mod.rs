@@ -31,7 +31,7 @@ use self::sampled::Run;
 use crate::optimise::SettingError;
 use crate::problem::{BatchError, Problem};
 use crate::random::{Purpose, Stream};
-use crate::space::{Catalogue, Model, ModelSpace};
+use crate::space::{Catalogue, Model};
 use crate::workers::Workers;
 
 /// With so many models at most each has particles of its own: how probable a model is on the way from the reference to the posterior
@@ -44,8 +44,12 @@ const MIN_PARTICLES: usize = 64;
 /// Numbers that the parameters of the particles of all runs may take up.
 pub(crate) const MAX_NUMBERS: usize = 1 << 23;
 
-/// All models, where there are few.
-fn each_model(space: &dyn ModelSpace) -> Option<Vec<Model>> {
+/// All models, where there are few and none is reached from another better than from the reference.
+fn each_model(problem: &dyn Problem) -> Option<Vec<Model>> {
+    if problem.jumps().is_some() {
+        return None;
+    }
+    let space = problem.space();
     let is_few = space.log_count() <= MAX_EACH.ln() + 1e-9;
     let catalogue = Catalogue::new(space, MAX_EACH as usize).ok().filter(|_| is_few)?;
     (0..catalogue.len()).map(|number| catalogue.model(number).ok()).collect()
@@ -58,9 +62,10 @@ pub type GoOn<'a> = &'a mut dyn FnMut(f64) -> bool;
 pub struct Sampler<'a> {
     problem: &'a dyn Problem,
     reference: &'a [(f64, f64)],
-    settings: &'a SmcSettings,
+    settings: SmcSettings,
     seed: u64,
     runs: Vec<Run>,
+    has_all_rounds: bool,
 }
 
 impl<'a> Sampler<'a> {
@@ -68,20 +73,32 @@ impl<'a> Sampler<'a> {
     pub fn new(
         problem: &'a dyn Problem,
         reference: &'a [(f64, f64)],
-        settings: &'a SmcSettings,
+        settings: &SmcSettings,
         seed: u64,
     ) -> Result<Self, SettingError> {
         settings.check()?;
         check_reference(problem, reference)?;
-        Ok(Self { problem, reference, settings, seed, runs: Vec::new() })
+        Ok(Self {
+            problem,
+            reference,
+            settings: settings.suited(problem),
+            seed,
+            runs: Vec::new(),
+            has_all_rounds: false,
+        })
+    }
+
+    /// With draws of all rounds that are counted, not only of the last.
+    pub fn with_all_rounds(self) -> Self {
+        Self { has_all_rounds: true, ..self }
     }
 
     /// So many more independent runs, side by side. False if it was ended early; these runs are then lost.
     pub fn run(&mut self, more: usize, workers: &Workers, go_on: GoOn<'_>) -> Result<bool, BatchError> {
-        let models = each_model(self.problem.space());
+        let models = each_model(self.problem);
         let mut populations = self.populations(models.as_deref(), more, workers);
         let mut density = ModelDensity::new(self.problem);
-        if !tempering::temper(&mut populations, &mut density, self.settings, workers, go_on)? {
+        if !tempering::temper(&mut populations, &mut density, &self.settings, workers, go_on)? {
             return Ok(false);
         }
         let mut found = populations.into_iter().map(|population| Run::of(self.problem, population));
@@ -103,7 +120,9 @@ impl<'a> Sampler<'a> {
             let (run, model) = (first + slot / each, slot % each);
             let stream = Stream::new(self.seed, Purpose::Anneal, u64::MAX - model as u64, run as u64);
             let model = (model, models.map(|models| &*models[model]));
-            *population = Some(Population::of_models(problem, reference, by, model, count, stream));
+            let mut made = Population::of_models(problem, reference, by, model, count, stream);
+            made.rounds = self.has_all_rounds.then(Vec::new);
+            *population = Some(made);
         });
         slots.into_iter().flatten().collect()
     }

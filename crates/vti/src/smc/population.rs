@@ -1,16 +1,19 @@
 //! The particles of one population, and how they move.
 
-use super::birth::{Birth, log_normal};
+mod jump;
+mod walk;
+
+use self::walk::Walk;
+use super::birth::log_normal;
 use super::sampled::Run;
 use super::settings::ParticleMove;
-use crate::problem::{FreeChunk, FreeRows, Problem};
+use crate::problem::{BlockPool, FreeChunk, FreeRows, Problem};
 use crate::random::Stream;
 use crate::space::ModelSpace;
 use crate::stats;
 
 /// The share of moves within a model that should be accepted.
 const TRAJECTORY_RATE: f64 = 0.8;
-const WALK_RATE: f64 = 0.3;
 
 /// The first step, in standard deviations of the particles, and its limits.
 const FIRST_STEP: f64 = 0.3;
@@ -156,6 +159,9 @@ pub(super) struct Population<'a> {
     lengths: Vec<f64>,
     /// Mean and standard deviation of each coordinate over each half of the particles.
     moments: [Vec<(f64, f64)>; 2],
+    /// Blocks that the other half of the particles has, near which components are born.
+    pools: [BlockPool; 2],
+    walk: Walk,
     step: f64,
     pub(super) beta: f64,
     pub(super) log_evidence: f64,
@@ -164,6 +170,8 @@ pub(super) struct Population<'a> {
     pub(super) calls: usize,
     /// What was counted at the end.
     pub(super) run: Run,
+    /// Particles of all rounds at the end, where they are wanted.
+    pub(super) rounds: Option<Vec<Particle>>,
 }
 
 impl<'a> Population<'a> {
@@ -229,12 +237,15 @@ impl<'a> Population<'a> {
             particles,
             stream,
             moments: Default::default(),
+            pools: Default::default(),
+            walk: Walk::default(),
             step: FIRST_STEP,
             beta: 0.0,
             log_evidence: 0.0,
             stage: Stage::Tempering,
             calls: 0,
             run: Run::default(),
+            rounds: None,
         }
     }
 
@@ -283,6 +294,9 @@ impl<'a> Population<'a> {
     pub(super) fn keep(&mut self) {
         if let Stage::Kept(rounds) = &mut self.stage {
             *rounds += 1;
+            if let Some(rounds) = &mut self.rounds {
+                rounds.extend_from_slice(&self.particles);
+            }
             self.run.count(&self.particles);
         }
     }
@@ -335,59 +349,10 @@ impl<'a> Population<'a> {
             moments.collect::<Vec<(f64, f64)>>()
         };
         self.moments = [of(&self.particles[half..]), of(&self.particles[..half])];
+        self.collect_blocks();
     }
 
-    /// Proposes a neighbour of every particle's model: coordinates that both have stay, new ones are drawn, others go.
-    pub(super) fn propose_jumps(&mut self) {
-        let (Some(problem), reference) = (self.jumps, self.reference) else { return };
-        let space = problem.space();
-        let half = self.particles.len() / 2;
-        let mut mask = vec![false; space.max_dim()];
-        let Self { particles, proposals, log_ratios, moments, stream, .. } = self;
-        let rows = particles.iter().zip(proposals).zip(log_ratios);
-        for (number, ((particle, proposal), log_ratio)) in rows.enumerate() {
-            proposal.clone_from(particle);
-            *log_ratio = space.propose(&mut proposal.word, stream);
-            let is_possible = proposal.word != particle.word && space.is_allowed(&proposal.word);
-            let log_prior = if is_possible { problem.log_prior(&proposal.word) } else { f64::NEG_INFINITY };
-            if !log_prior.is_finite() {
-                proposal.word.clone_from(&particle.word);
-                *log_ratio = f64::NEG_INFINITY;
-                continue;
-            }
-            let birth = Birth { moments: &moments[usize::from(number >= half)], reference };
-            space.mark_active(&proposal.word, &mut mask);
-            // What goes would have to be drawn on the way back.
-            for &i in particle.active.iter().filter(|&&i| !mask[i as usize]) {
-                *log_ratio += birth.log_density(i as usize, particle.free[i as usize]);
-            }
-            proposal.active.iter().for_each(|&i| mask[i as usize] = false);
-            for i in (0..mask.len()).filter(|&i| mask[i]) {
-                proposal.free[i] = birth.draw(i, stream);
-                *log_ratio -= birth.log_density(i, proposal.free[i]);
-            }
-            space.mark_active(&proposal.word, &mut mask);
-            proposal.active.clear();
-            proposal.active.extend((0..mask.len() as u32).filter(|&i| mask[i as usize]));
-            proposal.log_prior = log_prior;
-            proposal.log_start = log_start(space, &proposal.word);
-            proposal.log_reference = log_reference(reference, &proposal.active, &proposal.free);
-        }
-    }
-
-    /// Accepts or refuses the models that were proposed.
-    pub(super) fn decide_jumps(&mut self) {
-        for ((particle, proposal), log_ratio) in
-            self.particles.iter_mut().zip(&mut self.proposals).zip(&self.log_ratios)
-        {
-            let gain = proposal.log_target(self.beta) - particle.log_target(self.beta) + log_ratio;
-            if self.stream.uniform().ln() < gain {
-                std::mem::swap(particle, proposal);
-            }
-        }
-    }
-
-    /// Prepares a trajectory, or a random step, of every particle.
+    /// Prepares a trajectory of every particle.
     pub(super) fn set_out(&mut self) {
         let Self { momentum, lengths, stream, step, .. } = self;
         momentum.iter_mut().for_each(|p| *p = stream.normal());
@@ -399,11 +364,9 @@ impl<'a> Population<'a> {
         }
     }
 
-    /// Half a step of the momentum, where there is a gradient, and a whole one of the places.
+    /// Half a step of the momentum, and a whole one of the places.
     pub(super) fn drift(&mut self) {
-        if self.by == ParticleMove::Hamiltonian {
-            self.kick();
-        }
+        self.kick();
         let (half, dim) = (self.particles.len() / 2, self.moments[0].len());
         for (number, proposal) in self.proposals.iter_mut().enumerate() {
             let (moments, momentum) = (&self.moments[usize::from(number >= half)], &self.momentum[number * dim..]);
@@ -436,7 +399,7 @@ impl<'a> Population<'a> {
         }
     }
 
-    /// What follows a look at new places: the second half of the momentum's step.
+    /// What follows a look at new places: the second half of the momentum's step, where there is one.
     pub(super) fn looked(&mut self) {
         for proposal in &mut self.proposals {
             proposal.log_reference = log_reference(self.reference, &proposal.active, &proposal.free);
@@ -448,21 +411,18 @@ impl<'a> Population<'a> {
 
     /// Accepts or refuses where trajectories led, and adapts the step.
     pub(super) fn decide_moves(&mut self) {
-        let (dim, by) = (self.moments[0].len(), self.by);
+        let dim = self.moments[0].len();
         let mut rates = 0.0;
         for (number, (particle, proposal)) in self.particles.iter_mut().zip(&mut self.proposals).enumerate() {
-            let mut gain = proposal.log_target(self.beta) - particle.log_target(self.beta);
-            if by == ParticleMove::Hamiltonian {
-                gain += self.log_ratios[number] - kinetic(&particle.active, &self.momentum[number * dim..]);
-            }
+            let gain = proposal.log_target(self.beta) - particle.log_target(self.beta) + self.log_ratios[number]
+                - kinetic(&particle.active, &self.momentum[number * dim..]);
             let rate = if gain.is_nan() { 0.0 } else { gain.exp().min(1.0) };
             rates += rate;
             if self.stream.uniform() < rate {
                 std::mem::swap(particle, proposal);
             }
         }
-        let goal = if by == ParticleMove::Hamiltonian { TRAJECTORY_RATE } else { WALK_RATE };
-        let change = 2.0 * (rates / self.particles.len() as f64 - goal);
+        let change = 2.0 * (rates / self.particles.len() as f64 - TRAJECTORY_RATE);
         self.step = (self.step * change.exp()).clamp(*STEP_SIZES.start(), *STEP_SIZES.end());
     }
 }

@@ -60,14 +60,15 @@ impl Run {
         let total: f64 = run.words.values().sum();
         run.words.values_mut().for_each(|count| *count /= total);
         let constraints = problem.constraints().filter(|constraints| !constraints.is_trivial());
-        for particle in &population.particles {
+        let particles = population.rounds.as_ref().unwrap_or(&population.particles);
+        for particle in particles {
             let free: Vec<f64> = particle.active.iter().map(|&i| particle.free[i as usize]).collect();
             let (theta, log_jacobian) = natural(constraints, &particle.active, free);
             run.last.words.extend_from_slice(&particle.word);
             run.last.theta.push(theta);
             run.last.log_target.push(particle.log_joint() - log_jacobian);
         }
-        run.weights = vec![1.0 / population.particles.len() as f64; population.particles.len()];
+        run.weights = vec![1.0 / particles.len() as f64; particles.len()];
         run
     }
 

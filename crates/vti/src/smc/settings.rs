@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::optimise::SettingError;
+use crate::problem::{Gradient, Problem};
 
 /// How particles move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +14,13 @@ pub enum ParticleMove {
     Hamiltonian,
     /// By random steps, which need no gradient.
     RandomWalk,
+}
+
+impl ParticleMove {
+    /// What a problem allows: without a gradient particles walk.
+    pub(super) fn suited(self, problem: &dyn Problem) -> Self {
+        if problem.gradient() == Gradient::Exact { self } else { Self::RandomWalk }
+    }
 }
 
 /// Settings of a sampler across models.
@@ -42,6 +50,11 @@ impl Default for SmcSettings {
 }
 
 impl SmcSettings {
+    /// The same for a problem: without a gradient particles walk.
+    pub(super) fn suited(&self, problem: &dyn Problem) -> Self {
+        Self { by: self.by.suited(problem), ..self.clone() }
+    }
+
     /// Refuses settings that make no sense.
     pub fn check(&self) -> Result<(), SettingError> {
         let at_least =
@@ -76,8 +89,11 @@ pub struct AnnealSettings {
     /// How often, at most, runs are added for evidences whose errors matter most.
     pub sharpen: usize,
     /// The computational budget: about how many multiplications densities may take in all, where blocks are annealed and know what
-    /// theirs take: a quarter of a minute on two cores. A few keys of every block are annealed whatever they take.
-    pub work: f64,
+    /// theirs take. None: so many that it takes about as long as training did, or as training by default does where that was less;
+    /// counted, not timed, so that every machine finds the same. A few keys of every block are annealed whatever they take.
+    pub work: Option<f64>,
+    /// So many times that budget.
+    pub effort: f64,
 }
 
 impl Default for AnnealSettings {
@@ -90,7 +106,8 @@ impl Default for AnnealSettings {
             by: ParticleMove::default(),
             most: 5000,
             sharpen: 8,
-            work: 2e11,
+            work: None,
+            effort: 1.0,
         }
     }
 }
@@ -106,7 +123,9 @@ impl AnnealSettings {
         at_least("anneal.moves", self.moves, 1, "at least 1")?;
         at_least("anneal.steps", self.steps, 1, "at least 1")?;
         at_least("anneal.most", self.most, 1, "at least 1")?;
-        SettingError::check("anneal.work", self.work, self.work >= 0.0, "at least 0")
+        let work = self.work.unwrap_or(0.0);
+        SettingError::check("anneal.work", work, work >= 0.0, "at least 0")?;
+        SettingError::check("anneal.effort", self.effort, self.effort >= 0.0, "at least 0")
     }
 
     /// How one model, or one block, is tempered: nothing is counted at the end.

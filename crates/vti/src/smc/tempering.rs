@@ -81,21 +81,27 @@ fn sweep(
         }
         workers.for_each(open, |_, population| population.decide_jumps());
     }
-    // A trajectory has several steps; every random step is decided on its own.
-    let (decisions, steps) = match settings.by {
-        ParticleMove::Hamiltonian => (1, settings.steps),
-        ParticleMove::RandomWalk => (settings.steps, 1),
-    };
-    for _ in 0..decisions {
-        workers.for_each(open, |_, population| population.set_out());
-        for _ in 0..steps {
-            workers.for_each(open, |_, population| population.drift());
+    if settings.by == ParticleMove::RandomWalk {
+        for _ in 0..settings.steps {
+            workers.for_each(open, |_, population| population.propose_steps());
             if !density.look(open, workers, go_on)? {
                 return Ok(false);
             }
-            workers.for_each(open, |_, population| population.looked());
+            workers.for_each(open, |_, population| {
+                population.looked();
+                population.decide_steps();
+            });
         }
-        workers.for_each(open, |_, population| population.decide_moves());
+        return Ok(true);
     }
+    workers.for_each(open, |_, population| population.set_out());
+    for _ in 0..settings.steps {
+        workers.for_each(open, |_, population| population.drift());
+        if !density.look(open, workers, go_on)? {
+            return Ok(false);
+        }
+        workers.for_each(open, |_, population| population.looked());
+    }
+    workers.for_each(open, |_, population| population.decide_moves());
     Ok(true)
 }

@@ -45,6 +45,12 @@ pub enum SpaceError {
         /// Nodes of the graphs.
         nodes: usize,
     },
+    /// Components that contradict themselves.
+    #[error("components: {reason}")]
+    Components {
+        /// Why.
+        reason: String,
+    },
     /// More or fewer names than things to name.
     #[error("{found} names for {expected} things")]
     Names {

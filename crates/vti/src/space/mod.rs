@@ -5,12 +5,14 @@
 //! | [`OneOf`] K models | one symbol | 1 |
 //! | [`Subsets`] of n things | a bit per thing | n |
 //! | [`Dags`] over n nodes | Lehmer digits of an order, a bit per pair of positions | n − 1 + n(n − 1)/2 |
+//! | [`Components`]: how many of each kind | a symbol per kind | number of kinds |
 //! | [`Product`] of two spaces | both words, one after the other | sum of both |
 //! | [`Restricted`] to a predicate | as before, fewer of them | as before |
 //!
 //! A [`Catalogue`] numbers the words of a space that is small enough.
 
 mod catalogue;
+mod components;
 mod dags;
 mod edge_rules;
 mod error;
@@ -24,6 +26,7 @@ mod subsets;
 mod words;
 
 pub use catalogue::Catalogue;
+pub use components::{BlockParameter, ComponentKind, Components, Law};
 pub use dags::{Dags, NodeParameters};
 pub use edge_rules::{EdgeRules, RulesError};
 pub use error::SpaceError;

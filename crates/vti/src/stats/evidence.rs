@@ -31,6 +31,9 @@ pub struct Evidence {
     pub calls: usize,
 }
 
+/// Runs that differ by no more than this many nats make a better number together than each alone.
+const FAR_APART: f64 = 3.0;
+
 impl Evidence {
     /// One that is known by formula.
     pub fn exactly(log_evidence: f64) -> Self {
@@ -48,14 +51,24 @@ impl Evidence {
         let count = log_evidences.len() as f64;
         let shares: Vec<f64> = log_evidences.iter().map(|log| log - count.ln()).collect();
         let total = log_total(&[Stratum::new(&shares)]).ok()?;
-        // Where runs are far apart the largest says most, and the error of the mean no longer says how far it is off.
+        // Where runs are far apart the largest says most, and the error of the mean no longer says how far it is off: the largest of
+        // some is about as unsure as one.
         let mean = log_evidences.iter().sum::<f64>() / count;
         let squares: f64 = log_evidences.iter().map(|log| (log - mean).powi(2)).sum();
-        let spread = (squares / (count * (count - 1.0))).sqrt();
+        let one = (squares / (count - 1.0)).sqrt();
+        let spread = (one / count.sqrt()).max(one - FAR_APART);
         // The spread of a few runs is itself known roughly: errors are those of Student's t, whose standard deviation this is.
         let rough = ((count - 1.0) / (count - 3.0)).sqrt();
         let se = rough * total.se.max(spread);
         Some(Self { log_evidence: total.value, se, method: EvidenceMethod::Annealed, calls })
+    }
+
+    /// The same, with an error that reaches as far as another estimate where that lies higher than both errors explain: an estimate
+    /// without bias is rarely far above the truth (Markov's inequality), and easily far below. One that is known by formula stays as it is.
+    pub(crate) fn reaching(self, other: &Self) -> Self {
+        let higher = other.log_evidence - self.log_evidence;
+        let is_low = self.method != EvidenceMethod::ClosedForm && higher > 2.0 * f64::hypot(self.se, other.se);
+        if is_low { Self { se: self.se.max(higher), ..self } } else { self }
     }
 
     /// That of a density that is a product over blocks, from those of the blocks, which were found independently of each other; as
@@ -96,9 +109,27 @@ mod tests {
         assert!((near.value + 10.0).abs() < 0.02 && near.se < 0.1, "{near:?}");
     }
 
+    /// More runs do not help where they are tens of nats apart: evidences whose logarithms are normal with variance 100 have a mean of
+    /// exp(50), which a few of them do not show.
+    #[test]
+    fn runs_far_apart_are_as_unsure_as_one() {
+        let runs: Vec<f64> = (0..16).map(|run| [-12.0, -5.0, 5.0, 12.0][run % 4]).collect();
+        let found = Evidence::of_runs(&runs, 7).map_or(f64::NAN, |found| found.se);
+        assert!((6.0..10.0).contains(&found), "{found}");
+    }
+
     #[test]
     fn lost_particles_have_no_evidence() {
         assert_eq!(Evidence::of_runs(&[f64::NEG_INFINITY; 4], 0), None);
+    }
+
+    #[test]
+    fn errors_reach_up_to_a_higher_estimate_and_not_down_to_a_lower_one() {
+        let one = |log_evidence, se| Evidence { log_evidence, se, method: EvidenceMethod::Annealed, calls: 1 };
+        assert_eq!(one(-10.0, 1.0).reaching(&one(-5.0, 1.0)).se, 5.0);
+        assert_eq!(one(-10.0, 1.0).reaching(&one(-8.0, 1.0)).se, 1.0);
+        assert_eq!(one(-10.0, 1.0).reaching(&one(-15.0, 0.0)).se, 1.0);
+        assert_eq!(Evidence::exactly(-10.0).reaching(&one(-5.0, 1.0)).se, 0.0);
     }
 
     #[test]

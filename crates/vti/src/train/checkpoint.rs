@@ -99,7 +99,8 @@ impl<D: Device> Trainer<D> {
             |error: serde_json::Error| StoreError::Content { path: checkpoint.path.clone(), reason: error.to_string() };
         let run = serde_json::to_value(run).map_err(wrong)?;
         let said = (self.warm_up.warning().into_iter().collect(), self.left_out.clone());
-        Saved::of(&self.family, self.settings.seed, said, Some(run)).write(&checkpoint.path, &self.state()?)?;
+        let saved = Saved::of(&self.family, self.settings.seed, said, Some(run));
+        Saved { trained_rows: self.trained_rows(), ..saved }.write(&checkpoint.path, &self.state()?)?;
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use crate::family::FamilyError;
 use crate::flow::FlowError;
 use crate::optimise::{OptimiserError, SettingError};
 use crate::posterior::LoadError;
+use crate::problem::BatchError;
 use crate::state::StateError;
 use crate::store::StoreError;
 
@@ -41,6 +42,15 @@ pub enum TrainError {
         /// For how many steps.
         steps: u32,
     },
+    /// The density cannot be evaluated.
+    #[error(transparent)]
+    Density(#[from] BatchError),
+    /// Without a gradient q learns draws of the posterior, and there are none.
+    #[error(
+        "no draw of the posterior was found: the density has no gradient, and all particles that were tempered from the prior were lost\n\
+         hint: see that the likelihood is finite somewhere under the prior"
+    )]
+    NoDraws,
     /// A checkpoint that cannot be written, read or used.
     #[error(transparent)]
     Load(#[from] LoadError),

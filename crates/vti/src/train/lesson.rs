@@ -5,6 +5,8 @@
 //! φ, which follows both divergences at once (compare the wake phase of Bornschein and Bengio 2015, and Naesseth, Lindsten and
 //! Blei 2020).
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Observer, TemperSettings, TrainError, TrainSettings, Trainer};
@@ -22,7 +24,7 @@ use crate::space::Model;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LessonSettings {
-    /// How often at most it is checked, taught and checked again.
+    /// How often at most it is checked, taught and checked again: no longer than lessons raise the bound.
     pub rounds: usize,
     /// Steps of φ.
     pub steps: u64,
@@ -38,7 +40,7 @@ const STEPS_OF_BLOCKS: u64 = 5;
 impl Default for LessonSettings {
     fn default() -> Self {
         Self {
-            rounds: 1,
+            rounds: 3,
             steps: 1000,
             schedule: Schedule::WarmupDecay { rate: 1e-3, warmup: 0.02, hold: 0.4 },
             share: 0.125,
@@ -120,7 +122,7 @@ pub fn learn<D: Device>(
     if taught.is_none() && matches!(lesson, Lesson::Draws { .. }) {
         return Ok(posterior);
     }
-    let left_out = posterior.left_out().to_vec();
+    let (left_out, trained_rows) = (posterior.left_out().to_vec(), posterior.trained_rows());
     let (mut family, seed, warnings) = posterior.into_parts();
     let is_fitted = lesson.teach_models(&mut family, seed)?;
     // Warnings are of models that may have been given up: all that were found are there again.
@@ -139,11 +141,18 @@ pub fn learn<D: Device>(
     let mut trainer = Trainer::with_family(family, &training)?;
     let rows = (settings.share * training.batch as f64).ceil() as usize;
     let mut replay = match taught {
-        Some((draws, weighted)) => Some(Replay::new(&trainer.family, rows, draws, weighted)?),
+        Some((draws, weighted)) => Some(Replay::new(&trainer.family, rows, Cow::Borrowed(draws), weighted)?),
         None => None,
     };
     while trainer.steps() < steps {
         let rate = trainer.rate();
+        if trainer.is_taught() {
+            let report = trainer.replayed_step(replay.as_mut())?;
+            if observer.step(&report).is_break() {
+                break;
+            }
+            continue;
+        }
         let dropped = trainer.draw_batch()?;
         trainer.find_flow_gradient()?;
         if let Some(replay) = &mut replay {
@@ -161,22 +170,27 @@ pub fn learn<D: Device>(
             break;
         }
     }
-    Ok(Posterior::new(trainer.family, seed, warnings).with_left_out(left_out))
+    Ok(Posterior::new(trainer.family, seed, warnings).with_left_out(left_out).with_trained_rows(trained_rows))
 }
 
 /// Draws of the posterior, from which batches are taken, and the gradient of their forward divergence.
-struct Replay<'a, D: Device> {
-    draws: &'a Draws,
+pub(super) struct Replay<'a, D: Device> {
+    draws: Cow<'a, Draws>,
     weighted: Weighted,
     rows: usize,
     pass: Pass<D>,
     by_theta: Vec<D::Real>,
     kept: Vec<bool>,
-    gradient: D::Buffer,
+    pub(super) gradient: D::Buffer,
 }
 
 impl<'a, D: Device> Replay<'a, D> {
-    fn new(family: &Family<D>, rows: usize, draws: &'a Draws, weighted: Weighted) -> Result<Self, FamilyError> {
+    pub(super) fn new(
+        family: &Family<D>,
+        rows: usize,
+        draws: Cow<'a, Draws>,
+        weighted: Weighted,
+    ) -> Result<Self, FamilyError> {
         Ok(Self {
             draws,
             weighted,
@@ -189,7 +203,7 @@ impl<'a, D: Device> Replay<'a, D> {
     }
 
     /// The gradient of `−log q_φ(θ | m)`, on average over a batch.
-    fn gradient(&mut self, family: &Family<D>, draw: Draw) -> Result<(), FamilyError> {
+    pub(super) fn gradient(&mut self, family: &Family<D>, draw: Draw) -> Result<(), FamilyError> {
         self.take_batch(family, draw)?;
         // z at which the flow gives θ, and what it leaves behind there for its gradients.
         self.pass.inverse(family)?;
@@ -278,7 +292,7 @@ mod tests {
             .map(|row| weighted.draw(&mut draw.row(row)))
             .map(|place| Point { model: draws.model(place), theta: draws.theta(place).to_vec() })
             .collect();
-        let mut replay = Replay::new(posterior.family(), 24, &draws, weighted).unwrap();
+        let mut replay = Replay::new(posterior.family(), 24, Cow::Borrowed(&draws), weighted).unwrap();
         replay.gradient(posterior.family(), draw).unwrap();
         let device = posterior.family().device.clone();
         let mut parameters = vec![0.0; posterior.family().flow.parameter_count()];

@@ -10,6 +10,7 @@ mod plateau;
 mod preparation;
 mod report;
 mod settings;
+mod taught;
 mod trainer;
 mod warm_up;
 

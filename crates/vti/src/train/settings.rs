@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::optimise::{AdamWSettings, OptimiserSettings, Schedule, SettingError};
+use crate::smc::SmcSettings;
 
 /// How to train.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub struct TrainSettings {
     pub information: InformationSettings,
     /// The largest share of draws that are not finite in a batch.
     pub max_dropped: f64,
+    /// Particles whose draws q learns where the density has no gradient.
+    pub particles: SmcSettings,
     /// Where and how often to save; never if none.
     pub checkpoint: Option<CheckpointSettings>,
 }
@@ -200,6 +203,7 @@ impl Default for TrainSettings {
             temper: TemperSettings::default(),
             information: InformationSettings::default(),
             max_dropped: 0.1,
+            particles: SmcSettings { runs: 4, sweeps: 6, jumps: 4, steps: 10, ..SmcSettings::default() },
             checkpoint: None,
         }
     }
@@ -217,6 +221,14 @@ impl TrainSettings {
             information: InformationSettings::Share { warm_up: 0.0, max_warm_up: 0.0, fall: 0.2 },
             ..Self::default()
         }
+    }
+
+    /// Settings for numbers of components, where q learns from particles: how probable each number is comes from these, and the flow
+    /// needs no more steps than pay off.
+    pub fn counting() -> Self {
+        let particles =
+            SmcSettings { runs: 4, particles: 512, sweeps: 2, jumps: 4, steps: 4, ..SmcSettings::default() };
+        Self { batch: 512, steps: 1000, particles: SmcSettings { kept: 4, ..particles }, ..Self::default() }
     }
 
     /// Refuses settings that make no sense.
@@ -237,6 +249,7 @@ impl TrainSettings {
         self.schedule.check()?;
         self.temper.check()?;
         self.information.check()?;
+        self.particles.check()?;
         check("max_dropped", self.max_dropped, (0.0..=1.0).contains(&self.max_dropped), "from 0 to 1")?;
         positive("every", self.checkpoint.as_ref().map(|checkpoint| checkpoint.every))
     }

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::lesson::Replay;
 use super::plan::{Pace, Position};
 use super::plateau::Plateau;
-use super::report::{Dropped, Observer, StepReport, Stop};
+use super::report::{Dropped, Observer, Silent, StepReport, Stop};
 use super::warm_up::WarmUp;
 use super::{CheckpointSettings, FlowGradient, TrainError, TrainSettings};
 use crate::device::Device;
@@ -73,6 +74,8 @@ pub struct Trainer<D: Device> {
     /// What there was no time for.
     pub(super) left_out: Vec<String>,
     pub(super) batch: Buffers<D::Real>,
+    /// Draws of the posterior that q learns, where the density has no gradient.
+    pub(super) replay: Option<Replay<'static, D>>,
 }
 
 /// What is computed for each row of a batch.
@@ -169,6 +172,7 @@ impl<D: Device> Trainer<D> {
             },
             family,
             settings: settings.clone(),
+            replay: None,
         })
     }
 
@@ -202,9 +206,10 @@ impl<D: Device> Trainer<D> {
     pub fn run(mut self, observer: &mut impl Observer) -> Result<Fit<D>, TrainError> {
         if let Some(checkpoint) = &self.settings.checkpoint {
             store::probe(&checkpoint.path)?;
+            self.family.fingerprint();
         }
         let start = Instant::now();
-        if self.prepare(start, observer).is_break() {
+        if self.prepare(start, observer)?.is_break() {
             let unsaved = self.save().err();
             return Ok(Fit { unsaved, ..self.into_fit(Stop::Observer) });
         }
@@ -215,7 +220,14 @@ impl<D: Device> Trainer<D> {
             if self.step >= self.settings.steps {
                 break Stop::Steps { steps: self.step };
             }
-            let mut report = self.step()?;
+            let mut report = match self.step() {
+                // Nothing has moved in this step yet: whoever mends the density can go on from here.
+                Err(error @ TrainError::Family(FamilyError::Density { .. })) => {
+                    let _ = self.save();
+                    return Err(error);
+                }
+                other => other?,
+            };
             let elapsed = start.elapsed().as_secs_f64();
             self.seconds = before + elapsed;
             report.seconds = self.seconds;
@@ -245,24 +257,34 @@ impl<D: Device> Trainer<D> {
     }
 
     /// Makes the first q(m), within its share of the time.
-    fn prepare(&mut self, start: Instant, observer: &mut impl Observer) -> ControlFlow<()> {
+    fn prepare(&mut self, start: Instant, observer: &mut impl Observer) -> Result<ControlFlow<()>, TrainError> {
+        if self.is_taught() {
+            return self.find_draws(observer);
+        }
         let limit =
             self.settings.time_limit.and_then(|limit| Duration::try_from_secs_f64(PREPARATION_SHARE * limit).ok());
         let until = limit.and_then(|limit| start.checked_add(limit));
         let mut watch = |done, parts| observer.prepare(done, parts);
-        if self.family.prepare(&mut Preparing { until, watch: &mut watch })? == Prepared::Cut {
+        let prepared = match self.family.prepare(&mut Preparing { until, watch: &mut watch }) {
+            ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
+            ControlFlow::Continue(prepared) => prepared,
+        };
+        if prepared == Prepared::Cut {
             let seconds = start.elapsed().as_secs_f64();
             self.left_out
                 .push(format!("the preparation was cut at {seconds:.0} s: some sets of parents were never tried"));
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Whether nothing improves any more.
     fn observe_plateau(&mut self, report: &StepReport) -> Option<Stop> {
         let TrainSettings { plateau, information, .. } = &self.settings;
         let settled = self.warm_up.has_settled(self.position(), information);
-        plateau.as_ref().filter(|_| settled).and_then(|settings| self.plateau.stops(report.elbo, settings))
+        plateau
+            .as_ref()
+            .filter(|_| settled && !self.is_taught())
+            .and_then(|settings| self.plateau.stops(report.elbo, settings))
     }
 
     /// The mean norm of the gradients of φ since it was last asked for: waits for the device.
@@ -277,10 +299,17 @@ impl<D: Device> Trainer<D> {
         self.into_fit(stop)
     }
 
+    /// Draws that it has learned from.
+    pub(super) fn trained_rows(&self) -> u64 {
+        self.step.saturating_mul(self.settings.batch as u64)
+    }
+
     fn into_fit(self, stop: Stop) -> Fit<D> {
+        let trained_rows = self.trained_rows();
         Fit {
             posterior: Posterior::new(self.family, self.settings.seed, self.warm_up.warning().into_iter().collect())
-                .with_left_out(self.left_out.clone()),
+                .with_left_out(self.left_out.clone())
+                .with_trained_rows(trained_rows),
             stop,
             steps: self.step,
             seconds: self.seconds,
@@ -293,6 +322,12 @@ impl<D: Device> Trainer<D> {
 
     /// One step of both.
     pub fn step(&mut self) -> Result<StepReport, TrainError> {
+        if self.is_taught() {
+            if self.find_draws(&mut Silent)?.is_break() {
+                return Err(TrainError::NoDraws);
+            }
+            return self.taught_step();
+        }
         let dropped = self.draw_batch()?;
         let rate = self.rate();
         self.move_flow(rate)?;

@@ -60,6 +60,11 @@ impl WarmUp {
         }
     }
 
+    /// Models need not be judged: their probabilities come from elsewhere.
+    pub(super) fn skip(&mut self) {
+        (self.ended, self.unsettled) = (Some(0), None);
+    }
+
     /// How much the entropy of q(m) may change in a step, for a space of `exp(log_count)` models.
     pub(super) fn limit(&self, step: u64, steps: u64, log_count: f64, settings: &InformationSettings) -> f64 {
         settings.limit(step, steps, log_count, self.ended.is_none())

@@ -61,7 +61,7 @@ fn free_numbers_come_back() {
 /// The natural numbers with respect to which the Jacobian is taken: all but the last part of each simplex.
 fn independent(constraints: &Constraints, active: &[u32], natural: &[f64]) -> Vec<f64> {
     let (mut kept, mut coordinate, mut place) = (Vec::new(), 0, 0);
-    for constraint in constraints.list() {
+    for constraint in constraints.list().into_iter().flatten() {
         if active.contains(&coordinate) {
             kept.extend_from_slice(&natural[place..place + constraint.free()]);
             place += constraint.natural();

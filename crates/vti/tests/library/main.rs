@@ -4,7 +4,9 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod answer;
+mod categories;
 mod chains;
+mod components;
 mod constraints;
 mod device;
 mod edges;

@@ -69,7 +69,8 @@ fn gradients_agree_with_central_differences() {
     let likelihoods = [
         Likelihood::Gaussian { sigma: Some(0.7) },
         Likelihood::Gaussian { sigma: None },
-        Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 },
+        Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(10.0) },
+        Likelihood::ROBUST,
         Likelihood::StudentT { df: 4.0 },
         Likelihood::Logistic {},
         Likelihood::Poisson {},
@@ -281,7 +282,8 @@ fn frames_of_gaussian_models_with_known_noise_are_their_posteriors() {
 fn frames_lie_where_posteriors_do() {
     let likelihoods = [
         Likelihood::Gaussian { sigma: None },
-        Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 2.0 },
+        Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(2.0) },
+        Likelihood::ROBUST,
         Likelihood::StudentT { df: 4.0 },
         Likelihood::Logistic {},
         Likelihood::Poisson {},

@@ -35,7 +35,8 @@ fn a_row_of_weight_two_is_there_twice() {
     let likelihoods = [
         Likelihood::Gaussian { sigma: None },
         Likelihood::Gaussian { sigma: Some(1.1) },
-        Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 },
+        Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(10.0) },
+        Likelihood::ROBUST,
         Likelihood::StudentT { df: 4.0 },
         Likelihood::Logistic {},
         Likelihood::Poisson {},

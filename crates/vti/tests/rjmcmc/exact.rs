@@ -63,25 +63,27 @@ fn two_parameters_agree_with_a_slow_sum() {
         let (found, expected) = (quadrature(&selection, &[1]), slow(&selection, &[1], 7.0));
         assert!((found - expected).abs() < 1e-6, "{likelihood:?}: {found} {expected}");
     };
-    check(Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 });
+    check(Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(10.0) });
     // Small noise: several rows can be the ones that are believed, and the posterior has more than one peak.
-    check(Likelihood::Robust { alpha: 0.5, sigma1: 0.2, sigma2: 5.0 });
+    check(Likelihood::Robust { alpha: 0.5, sigma1: Some(0.2), sigma2: Some(5.0) });
     let mut counts = table.clone();
     counts.response.iter_mut().for_each(|y| *y = (1.0 + *y).abs().powi(2).round());
     let mixed = selection(&counts, Likelihood::NegativeBinomial { size: Some(1.5) }, prior);
     let (found, expected) = (quadrature(&mixed, &[1]), slow(&mixed, &[1], 7.0));
     assert!((found - expected).abs() < 1e-6, "{found} {expected}");
-    // The size is a parameter: the evidence is an integral over it, too.
-    let unknown = selection(&counts, Likelihood::NegativeBinomial { size: None }, prior);
-    let (found, step) = (quadrature(&unknown, &[0]), 0.05);
-    let log_joint = |log_size: f64, intercept: f64| {
-        unknown.log_density(&[0], &[log_size.exp(), intercept], &mut [0.0; 2]).unwrap() + log_size
-    };
-    let lines = (-240..=240).map(|i| step * f64::from(i));
-    let along = |log_size: f64| (-120..=120).map(move |j| (log_size, step * f64::from(j)));
-    let sum: f64 = lines.flat_map(along).map(|(log_size, intercept)| log_joint(log_size, intercept).exp()).sum();
-    let expected = (sum * step * step).ln();
-    assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    // The size of counts, or the scale of robust errors, is a parameter: the evidence is an integral over it, too.
+    for (table, likelihood) in [(&counts, Likelihood::NegativeBinomial { size: None }), (&table, Likelihood::ROBUST)] {
+        let unknown = selection(table, likelihood, prior);
+        let (found, step) = (quadrature(&unknown, &[0]), 0.05);
+        let log_joint = |log_own: f64, intercept: f64| {
+            unknown.log_density(&[0], &[log_own.exp(), intercept], &mut [0.0; 2]).unwrap() + log_own
+        };
+        let lines = (-240..=240).map(|i| step * f64::from(i));
+        let along = |log_own: f64| (-120..=120).map(move |j| (log_own, step * f64::from(j)));
+        let sum: f64 = lines.flat_map(along).map(|(log_own, intercept)| log_joint(log_own, intercept).exp()).sum();
+        let expected = (sum * step * step).ln();
+        assert!((found - expected).abs() < 1e-6, "{likelihood:?}: {found} {expected}");
+    }
     table.response.iter_mut().for_each(|y| *y = f64::from(u8::from(*y > 0.0)));
     let selection = selection(&table, Likelihood::Logistic {}, prior);
     let (found, expected) = (quadrature(&selection, &[1]), slow(&selection, &[1], 7.0));
@@ -101,7 +103,7 @@ fn two_clouds() -> RegressionData {
 
 #[test]
 fn separated_peaks_are_all_found() {
-    let robust = Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 };
+    let robust = Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(10.0) };
     let selection = selection(&two_clouds(), robust, CoefficientPrior::G { g: None });
     let (found, expected) = (quadrature(&selection, &[1]), slow(&selection, &[1], 20.0));
     assert!((found - expected).abs() < 1e-6, "{found} {expected}");
@@ -109,7 +111,9 @@ fn separated_peaks_are_all_found() {
 
 #[test]
 fn a_flat_intercept_takes_up_any_shift_of_the_response() {
-    for likelihood in [Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 }, Likelihood::StudentT { df: 3.0 }] {
+    for likelihood in
+        [Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(10.0) }, Likelihood::StudentT { df: 3.0 }]
+    {
         for model in [[0u16], [1]] {
             let evidence = |shift: f64| {
                 let mut table = two_clouds();
@@ -131,7 +135,7 @@ fn a_g_prior_does_not_depend_on_the_units_of_the_response() {
     let probabilities = |unit: f64| {
         let mut table = table.clone();
         table.response.iter_mut().for_each(|y| *y *= unit);
-        let robust = Likelihood::Robust { alpha: 0.1, sigma1: unit, sigma2: 10.0 * unit };
+        let robust = Likelihood::Robust { alpha: 0.1, sigma1: Some(unit), sigma2: Some(10.0 * unit) };
         let selection = selection(&table, robust, CoefficientPrior::G { g: None });
         enumerate(&selection, &Workers::SINGLE, &EnumerationLimits::default()).unwrap().probabilities
     };
@@ -140,6 +144,48 @@ fn a_g_prior_does_not_depend_on_the_units_of_the_response() {
         let found = probabilities(unit);
         assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{unit}: {found:?} {expected:?}");
     }
+}
+
+#[test]
+fn the_scale_of_robust_errors_is_in_the_units_of_the_response() {
+    let mut table = small_table(25, 1);
+    (table.response[3], table.response[9]) = (11.0, -8.0);
+    let (shift, unit) = (3.0f64, 40.0f64);
+    let mut scaled = table.clone();
+    scaled.response.iter_mut().for_each(|y| *y = unit * *y + shift);
+    let of = |table: &RegressionData, prior| selection(table, Likelihood::ROBUST, prior);
+    // Under a g-prior the density of σ and of the coefficients goes with them, but for the volume of θ.
+    let (plain, larger) = (of(&table, CoefficientPrior::G { g: None }), of(&scaled, CoefficientPrior::G { g: None }));
+    for theta in [[0.7, 0.2, -0.4], [2.5, -1.0, 0.3]] {
+        let at = |selection: &Selection, theta: &[f64]| selection.log_density(&[1], theta, &mut [0.0; 3]).unwrap();
+        let (found, expected) = (
+            at(&larger, &[unit * theta[0], unit * theta[1] + shift, unit * theta[2]]),
+            at(&plain, &theta) - 27.0 * unit.ln(),
+        );
+        assert!((found - expected).abs() < 1e-8, "{found} {expected}");
+    }
+    // A proper prior has its centre there, too, and outliers do not move it far.
+    let centre = |table: &RegressionData| of(table, CoefficientPrior::Normal { scale: 1e3 }).reference().unwrap()[0].0;
+    assert!((centre(&scaled) - centre(&table) - unit.ln()).abs() < 1e-12);
+    assert!((centre(&table) - centre(&small_table(25, 1))).abs() < 0.3);
+    // Three parameters by a slow sum: log σ, the intercept and a slope.
+    let step = 0.08;
+    let along = |reach: i32| (-reach..=reach).map(move |i| step * f64::from(i));
+    let mut sum = 0.0;
+    for log_sigma in along(40) {
+        for intercept in along(45) {
+            for slope in along(45) {
+                let theta = [f64::exp(log_sigma), intercept, slope];
+                sum += (plain.log_density(&[1], &theta, &mut [0.0; 3]).unwrap() + log_sigma).exp();
+            }
+        }
+    }
+    let (found, expected) = (quadrature(&plain, &[1]), sum.ln() + 3.0 * f64::ln(step));
+    assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    let probabilities = |selection: &Selection| {
+        enumerate(selection, &Workers::SINGLE, &EnumerationLimits::default()).unwrap().inclusion
+    };
+    assert!((probabilities(&plain)[0] - probabilities(&larger)[0]).abs() < 1e-6);
 }
 
 #[test]
@@ -171,7 +217,7 @@ fn an_enumeration_adds_up() {
 #[test]
 fn what_is_not_affordable_is_said_at_once() {
     let mut table = small_table(40, 3);
-    let robust = Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 };
+    let robust = Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(10.0) };
     let prior = CoefficientPrior::Normal { scale: 1.5 };
     let limits = EnumerationLimits::default();
     let four = selection(&table, robust, prior);

@@ -3,19 +3,21 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use vti::device::Cpu;
 use vti::family::{FamilySettings, FlowKind};
 use vti::models::ModelsSettings;
 use vti::optimise::{OptimiserSettings, SgdSettings};
 use vti::posterior::{LoadError, Posterior};
-use vti::problem;
-use vti::space::Subsets;
+use vti::problem::{self, BatchError, DensityBatch, DensityError, Problem};
+use vti::space::{ModelSpace, Subsets};
 use vti::store::{self, StoreError};
 use vti::train::{
     CheckpointSettings, InformationSettings, PlateauSettings, Silent, StepReport, Stop, TrainError, TrainSettings,
     Trainer,
 };
+use vti::workers::Workers;
 
 use crate::{WithNorms, bits, directory, families, normal, settings};
 
@@ -108,6 +110,56 @@ fn an_interrupted_run_ends_where_an_uninterrupted_one_does() {
         let fit = Trainer::resume(problem.clone(), device.clone(), &path).unwrap().run(&mut Silent).unwrap();
         assert_eq!((fit.stop, fit.steps), (Stop::Steps { steps: 60 }, 60));
         assert_eq!(bits(&fit.posterior), whole, "{:?}", family.models);
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// [`normal`], which fails at the so-manieth batch and ever after, as long as it is broken.
+struct Breaking {
+    inner: Arc<dyn Problem>,
+    batches: AtomicUsize,
+    last: usize,
+    is_broken: AtomicBool,
+}
+
+impl Problem for Breaking {
+    fn space(&self) -> &dyn ModelSpace {
+        self.inner.space()
+    }
+
+    fn log_density(&self, model: &[u16], theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        if self.is_broken.load(Ordering::Relaxed) && self.batches.load(Ordering::Relaxed) > self.last {
+            return Err(DensityError::Fatal { reason: "broken".into() });
+        }
+        self.inner.log_density(model, theta, gradient)
+    }
+
+    fn log_density_batch(&self, batch: DensityBatch<'_>, workers: &Workers) -> Result<(), BatchError> {
+        let is_over = self.batches.fetch_add(1, Ordering::Relaxed) >= self.last;
+        if self.is_broken.load(Ordering::Relaxed) && is_over {
+            return Err(BatchError { row: 0, error: DensityError::Fatal { reason: "broken".into() } });
+        }
+        self.inner.log_density_batch(batch, workers)
+    }
+}
+
+#[test]
+fn a_run_whose_density_broke_goes_on_once_it_is_mended() {
+    let (directory, device) = (directory("broken"), Cpu::<f32>::single());
+    for (index, family) in families().iter().enumerate() {
+        let path = directory.join(format!("{index}.safetensors"));
+        let checkpoint = Some(CheckpointSettings { path: path.clone(), every: 1e9 });
+        let settings = TrainSettings { checkpoint, ..settings() };
+        let whole = run(family, &TrainSettings { checkpoint: None, ..settings.clone() }, 2);
+        let (batches, is_broken) = (AtomicUsize::new(0), AtomicBool::new(true));
+        let problem = Arc::new(Breaking { inner: normal(0.5), batches, last: 23, is_broken });
+        let broken = Trainer::new(problem.clone(), device.clone(), family, &settings).unwrap().run(&mut Silent);
+        let Err(error) = broken else { panic!("the density failed, the run did not") };
+        assert!(error.to_string().contains("broken"), "{error}");
+        problem.is_broken.store(false, Ordering::Relaxed);
+        let trainer = Trainer::resume(problem.clone(), device.clone(), &path).unwrap();
+        assert!(trainer.steps() > 0 && trainer.steps() <= 23, "{}", trainer.steps());
+        assert_eq!(bits(&trainer.run(&mut Silent).unwrap().posterior), whole, "{:?}", family.models);
     }
     std::fs::remove_dir_all(directory).unwrap();
 }

@@ -6,6 +6,7 @@ mod biased;
 mod constrained;
 mod gaussians;
 mod graphs;
+mod layers;
 mod lessons;
 mod particles;
 mod problems;

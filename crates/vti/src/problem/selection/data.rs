@@ -25,6 +25,8 @@ pub struct RegressionData {
     pub response_name: String,
     /// The response.
     pub response: Vec<f64>,
+    /// Names of its categories, where it is one of several: the first is what others are compared with. Numbers if empty.
+    pub categories: Vec<String>,
     /// The terms.
     pub terms: Vec<Term>,
     /// What is added to each row's predictor beforehand, its coefficient being 1; empty if there is nothing.
@@ -64,7 +66,7 @@ pub enum TableError {
         /// Its name.
         column: String,
     },
-    /// A weight that is not positive.
+    /// A weight that is not positive: whoever has rows that do not count leaves them out.
     #[error("row {row}: the weight {value} is not positive")]
     Weight {
         /// Which row, counted from 1.
@@ -104,6 +106,9 @@ pub enum TableError {
         /// How many there must be.
         needed: usize,
     },
+    /// Categories have several predictors.
+    #[error("an offset has no meaning for categories, which have several predictors\nhint: leave out --offset")]
+    OffsetOfCategories,
     /// No term to choose from.
     #[error("there is nothing to select from: no optional covariate")]
     NoTerms,

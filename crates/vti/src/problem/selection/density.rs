@@ -28,19 +28,33 @@ impl Selection {
             }
             return PriorOfTheta { value, by_log_scale, precision: 0.0 };
         }
-        let (k, squares) = ((coefficients.len() - 1) as f64, squares / (scale * scale));
+        let predictors = self.design.predictors();
+        let (k, squares) = ((coefficients.len() - predictors) as f64, squares / (scale * scale));
         // log ∫ g^(−k/2) exp(−squares / 2g) p(g) dg, and E 1/g.
         let (of_g, inverse) = match &self.mixture {
             Some(mixture) => mixture.slopes(k, squares),
             None => (-0.5 * (k * self.spread.ln() + squares / self.spread), 1.0 / self.spread),
         };
-        let value = 0.5 * self.determinant(model, columns) - k * (scale.ln() + half_log_tau) + of_g;
+        let of_all = 0.5 * predictors as f64 * self.determinant(model, columns);
+        let value = of_all - k * (scale.ln() + half_log_tau) + of_g;
         let precision = inverse / (scale * scale);
         if has_scale {
             PriorOfTheta { value: value - scale.ln(), by_log_scale: squares * inverse - k - 1.0, precision }
         } else {
             PriorOfTheta { value, by_log_scale: 0.0, precision }
         }
+    }
+
+    /// The prior of coefficients where there is no scale.
+    pub(super) fn log_prior_of_coefficients(
+        &self,
+        model: &[u16],
+        columns: &[u32],
+        coefficients: &[f64],
+        squares: f64,
+        gradient: &mut [f64],
+    ) -> PriorOfTheta {
+        self.log_prior_theta(&Given { model, columns, own: 1.0, scale: 1.0, coefficients }, squares, gradient)
     }
 
     /// One row of a batch.
@@ -52,6 +66,9 @@ impl Selection {
         self.design.model_columns(model, &mut work.columns);
         gradient.fill(0.0);
         let Work { columns, rows } = work;
+        if likelihood == (Likelihood::Multinomial {}) {
+            return self.evaluate_categories(model, columns, theta, rows, gradient) + self.constant;
+        }
         let given = Given { model, columns, own, scale, coefficients: &theta[before..] };
         let by_coefficients = &mut gradient[before..];
         let (value, by_log_own) = match &self.products {
@@ -144,12 +161,12 @@ struct Given<'a> {
 }
 
 /// A prior density and its derivatives.
-struct PriorOfTheta {
+pub(super) struct PriorOfTheta {
     /// Its log.
-    value: f64,
+    pub(super) value: f64,
     by_log_scale: f64,
     /// The precision that a g-prior gives to Xb of the slopes; a normal prior does not look at it.
-    precision: f64,
+    pub(super) precision: f64,
 }
 
 /// Memory for evaluations.

@@ -42,6 +42,8 @@ pub struct Design {
     terms: Vec<(String, usize)>,
     response: Vec<f64>,
     response_name: String,
+    /// Of a response that is one of several categories.
+    categories: Vec<String>,
     /// Empty if there is none.
     offset: Vec<f64>,
     /// Of the rows, 1 where they count alike.
@@ -64,6 +66,7 @@ impl Design {
             terms: ordered(false).map(|term| (term.name.clone(), term.columns.len())).collect(),
             response: table.response.clone(),
             response_name: table.response_name.clone(),
+            categories: Vec::new(),
             offset: table.offset.clone(),
             weights,
         };
@@ -139,6 +142,23 @@ impl Design {
     /// Name of the response.
     pub fn response_name(&self) -> &str {
         &self.response_name
+    }
+
+    /// Names of the categories of the response, where it is one of several.
+    pub fn categories(&self) -> &[String] {
+        &self.categories
+    }
+
+    /// How many linear predictors a row has: one, or one for each category but the first.
+    pub fn predictors(&self) -> usize {
+        self.categories.len().saturating_sub(1).max(1)
+    }
+
+    /// Takes the response for one of several categories, at least two; those without a name are called by their numbers.
+    pub(super) fn name_categories(&mut self, names: &[String]) {
+        let most = self.response.iter().copied().fold(1.0, f64::max) as usize;
+        let numbers = (names.len()..=most).map(|category| category.to_string());
+        self.categories = names.iter().cloned().chain(numbers).collect();
     }
 
     /// What is added to the predictors beforehand; empty if there is nothing.

@@ -18,14 +18,18 @@ pub enum Likelihood {
         #[serde(default)]
         sigma: Option<f64>,
     },
-    /// The paper's mixture of two normal errors with one mean (eq. 15 (robustvs-likelihood)).
+    /// The paper's mixture of two normal errors with one mean (eq. 15 (robustvs-likelihood)), whose standard deviations are
+    /// known or not.
     Robust {
         /// Probability α of an outlier.
+        #[serde(default = "usual_alpha")]
         alpha: f64,
-        /// Standard deviation of the others.
-        sigma1: f64,
-        /// Standard deviation of outliers.
-        sigma2: f64,
+        /// Standard deviation σ₁ of the others, in the units of the response; a parameter σ if none.
+        #[serde(default)]
+        sigma1: Option<f64>,
+        /// Standard deviation σ₂ of outliers; ten times that of the others if none.
+        #[serde(default)]
+        sigma2: Option<f64>,
     },
     /// Student-t errors with an unknown scale.
     StudentT {
@@ -34,6 +38,8 @@ pub enum Likelihood {
     },
     /// 0 or 1 with the logit of its probability.
     Logistic {},
+    /// One of several categories, numbered from 0, by a softmax of linear predictors: one for each category but the first.
+    Multinomial {},
     /// Counts with the logarithm of their mean.
     Poisson {},
     /// Counts with the logarithm of their mean μ, and the variance `μ + μ²/size`: more than Poisson counts have.
@@ -44,10 +50,27 @@ pub enum Likelihood {
     },
 }
 
+/// The most categories of a response.
+pub(super) const MAX_CATEGORIES: usize = 50;
+
+/// α of robust errors unless it is given.
+fn usual_alpha() -> f64 {
+    Likelihood::USUAL_ALPHA
+}
+
 impl Likelihood {
+    /// The probability of an outlier of robust errors unless it is given: the paper's.
+    pub const USUAL_ALPHA: f64 = 0.1;
+
+    /// σ₂/σ₁ of robust errors unless both are given: the paper's.
+    pub const USUAL_RATIO: f64 = 10.0;
+
+    /// Robust errors of unknown scale.
+    pub const ROBUST: Self = Self::Robust { alpha: Self::USUAL_ALPHA, sigma1: None, sigma2: None };
+
     /// Whether the scale of the errors is among the parameters.
     pub fn has_scale(&self) -> bool {
-        matches!(self, Self::Gaussian { sigma: None } | Self::StudentT { .. })
+        matches!(self, Self::Gaussian { sigma: None } | Self::Robust { sigma1: None, .. } | Self::StudentT { .. })
     }
 
     /// The parameter that stands before the coefficients, where there is one: it is positive.
@@ -68,6 +91,11 @@ impl Likelihood {
         matches!(self, Self::Gaussian { .. } | Self::Robust { .. } | Self::StudentT { .. })
     }
 
+    /// Whether the response is one of several things.
+    pub fn has_categories(&self) -> bool {
+        matches!(self, Self::Logistic {} | Self::Multinomial {})
+    }
+
     /// Whether the response counts something.
     pub fn has_counts(&self) -> bool {
         matches!(self, Self::Poisson {} | Self::NegativeBinomial { .. })
@@ -81,12 +109,15 @@ impl Likelihood {
             Self::Gaussian { sigma } => positive("sigma", sigma.unwrap_or(1.0)),
             Self::Robust { alpha, sigma1, sigma2 } => {
                 SettingError::check("alpha", alpha, alpha > 0.0 && alpha < 1.0, "between 0 and 1")?;
-                positive("sigma1", sigma1)?;
-                positive("sigma2", sigma2)
+                if let (None, Some(sigma2)) = (sigma1, sigma2) {
+                    SettingError::check("sigma2", sigma2, false, "given together with sigma1")?;
+                }
+                positive("sigma1", sigma1.unwrap_or(1.0))?;
+                positive("sigma2", sigma2.unwrap_or(1.0))
             }
             Self::StudentT { df } => positive("df", df),
             Self::NegativeBinomial { size } => positive("size", size.unwrap_or(1.0)),
-            Self::Logistic {} | Self::Poisson {} => Ok(()),
+            Self::Logistic {} | Self::Multinomial {} | Self::Poisson {} => Ok(()),
         }
     }
 
@@ -94,6 +125,10 @@ impl Likelihood {
     pub(super) fn check(&self, response: &[f64]) -> Result<(), TableError> {
         let (fine, expected): (fn(f64) -> bool, _) = match self {
             Self::Logistic {} => (|y| y == 0.0 || y == 1.0, "0 or 1"),
+            Self::Multinomial {} => (
+                |y| y >= 0.0 && y.fract() == 0.0 && y < MAX_CATEGORIES as f64,
+                "the number of a category (0, 1, …, 49)",
+            ),
             Self::Poisson {} | Self::NegativeBinomial { .. } => {
                 (|y| y >= 0.0 && y.fract() == 0.0, "a count (0, 1, 2, …)")
             }
@@ -114,12 +149,18 @@ impl Likelihood {
             Self::StudentT { df } => {
                 n * (ln_gamma(0.5 * (df + 1.0)) - ln_gamma(0.5 * df) - 0.5 * (df * std::f64::consts::PI).ln())
             }
-            Self::Logistic {} => 0.0,
+            Self::Logistic {} | Self::Multinomial {} => 0.0,
             Self::Poisson {} | Self::NegativeBinomial { .. } => {
                 -response.iter().zip(weights).map(|(y, weight)| weight * ln_gamma(y + 1.0)).sum::<f64>()
             }
         }
     }
+}
+
+/// σ₁ and σ₂ of robust errors, where σ is the scale that is a parameter if σ₁ is not known.
+pub(crate) fn both_scales(sigma1: Option<f64>, sigma2: Option<f64>, scale: f64) -> [f64; 2] {
+    let sigma1 = sigma1.unwrap_or(scale);
+    [sigma1, sigma2.unwrap_or(Likelihood::USUAL_RATIO * sigma1)]
 }
 
 /// Log likelihood of all rows, up to its constant: turns the linear predictor into the derivative with respect to it.
@@ -153,6 +194,7 @@ impl Kernel<f64> for Pointwise<'_> {
                 })
             }
             Likelihood::Robust { alpha, sigma1, sigma2 } => {
+                let [sigma1, sigma2] = both_scales(sigma1, sigma2, scale);
                 let (a0, b0) = (((1.0 - alpha) / sigma1).ln(), (alpha / sigma2).ln());
                 let (pa, pb) = (sigma1.powi(-2), sigma2.powi(-2));
                 self.each(|y, predictor| {
@@ -163,7 +205,8 @@ impl Kernel<f64> for Pointwise<'_> {
                     let larger = 1.0 / (1.0 + other);
                     let share = if a > b { larger } else { other * larger };
                     let top = if a > b { a } else { b };
-                    [top + Real::ln(1.0 + other), r * (pb + share * (pa - pb)), 0.0]
+                    let pull = r * (pb + share * (pa - pb));
+                    [top + Real::ln(1.0 + other), pull, pull * r - 1.0]
                 })
             }
             Likelihood::StudentT { df } => {
@@ -177,6 +220,8 @@ impl Kernel<f64> for Pointwise<'_> {
             Likelihood::Logistic {} => {
                 self.each(|y, predictor| [y * predictor - predictor.softplus(), y - predictor.sigmoid(), 0.0])
             }
+            // Several predictors are another matter: [`super::categories`].
+            Likelihood::Multinomial {} => self.each(|_, _| [f64::NAN; 3]),
             Likelihood::Poisson {} => self.each(|y, predictor| {
                 let mean = Real::exp(predictor);
                 [y * predictor - mean, y - mean, 0.0]

@@ -2,6 +2,7 @@
 //! selection").
 
 mod averages;
+mod categories;
 mod closed_form;
 mod conjugate;
 mod counts;
@@ -20,6 +21,7 @@ mod preconditioner;
 mod prior;
 mod quadrature;
 mod reference;
+mod scale;
 pub mod simulate;
 mod starts;
 mod weighed;
@@ -31,6 +33,8 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 
 pub use averages::{Average, averages};
+pub use categories::coefficient_name;
+pub(crate) use categories::softmax;
 pub use closed_form::ClosedForm;
 pub use conjugate::Conjugate;
 pub(crate) use counts::log_rising;
@@ -39,10 +43,12 @@ pub use design::{Design, Scaling, Standardise};
 pub use enumerate::{Enumeration, EnumerationLimits, Method, enumerate};
 pub use exact::{ExactError, log_evidences};
 pub use likelihood::Likelihood;
+pub(crate) use likelihood::both_scales;
 pub use prior::{CoefficientPrior, ModelPrior};
 pub use quadrature::{QuadratureLimits, evidence_by_quadrature};
 pub use weighed::WeighedModels;
 
+use self::categories::CategoryQuadratic;
 use self::counts::Rising;
 use self::density::Work;
 use self::exact::PriorOfG;
@@ -131,7 +137,7 @@ pub struct Selection {
     mixture: Option<Mixture>,
     /// Constant part of the log likelihood.
     constant: f64,
-    /// Center of the proper prior of the log scale, or of the log size.
+    /// Centre of the proper prior of the log scale, or of the log size.
     log_scale: f64,
     /// log |XᵀX| of models met so far.
     determinants: RwLock<HashMap<Box<[u16]>, f64>>,
@@ -141,13 +147,9 @@ pub struct Selection {
     products: Option<Products>,
     /// What preconditioners are made of.
     quadratic: OnceLock<Option<Quadratic>>,
+    /// The same of categories.
+    category_quadratic: OnceLock<Option<CategoryQuadratic>>,
 }
-
-/// Standard deviation of the proper prior of the log scale: within a factor of 7 with probability 0.95.
-const LOG_SCALE_SD: f64 = 1.0;
-
-/// The same of the log size: within a factor of 50.
-const LOG_SIZE_SD: f64 = 2.0;
 
 /// The most determinants that are kept.
 const MAX_KEPT_DETERMINANTS: usize = 1 << 20;
@@ -182,10 +184,16 @@ impl Selection {
         if settings.likelihood.has_identity_link() {
             design.subtract_offset();
         }
-        let own = settings.likelihood.own_parameters();
-        let blocks: Vec<usize> = design.terms().iter().map(|(_, columns)| *columns).collect();
+        if settings.likelihood == (Likelihood::Multinomial {}) {
+            design.name_categories(&table.categories);
+            if !design.offset().is_empty() {
+                return Err(TableError::OffsetOfCategories.into());
+            }
+        }
+        let (own, predictors) = (settings.likelihood.own_parameters(), design.predictors());
+        let blocks: Vec<usize> = design.terms().iter().map(|(_, columns)| columns * predictors).collect();
         let names = design.terms().iter().map(|(name, _)| name.clone()).collect();
-        let space = Subsets::of_blocks(design.always() + own, &blocks)?
+        let space = Subsets::of_blocks(design.always() * predictors + own, &blocks)?
             .with_names(names)?
             .with_parents(heredity::parents(table, settings.heredity)?, settings.heredity)?;
         let constraints = (own == 1).then(|| {
@@ -199,30 +207,28 @@ impl Selection {
         };
         let n = design.total_weight();
         let (response, weights) = (design.response(), design.weights());
-        let mean = design.mean_of(response);
-        let squares = response.iter().zip(weights).map(|(y, weight)| weight * (y - mean).powi(2));
-        let sd = (squares.sum::<f64>() / n).sqrt();
         let spread = match settings.prior {
             CoefficientPrior::G { g: Some(g) } => g,
             // A logit carries a quarter of the information of a unit normal at best.
-            CoefficientPrior::G { g: None } if settings.likelihood == (Likelihood::Logistic {}) => 4.0 * n,
+            CoefficientPrior::G { g: None } if settings.likelihood.has_categories() => 4.0 * n,
             CoefficientPrior::G { g: None }
             | CoefficientPrior::HyperG { .. }
             | CoefficientPrior::HyperGN { .. }
             | CoefficientPrior::ZellnerSiow {} => n,
             CoefficientPrior::Normal { scale } => scale * scale,
         };
-        let mixed = matches!(settings.likelihood, Likelihood::NegativeBinomial { .. });
         let mut selection = Self {
             gram: gram(&design),
             spread,
             mixture,
             constant: settings.likelihood.constant(response, weights),
-            log_scale: if mixed { counts::log_size_by_moments(mean, sd * sd) } else { sd.max(f64::MIN_POSITIVE).ln() },
-            rising: mixed.then(|| Rising::new(response, weights)),
+            log_scale: scale::centre(&settings.likelihood, &design),
+            rising: matches!(settings.likelihood, Likelihood::NegativeBinomial { .. })
+                .then(|| Rising::new(response, weights)),
             determinants: RwLock::new(HashMap::new()),
             products: None,
             quadratic: OnceLock::new(),
+            category_quadratic: OnceLock::new(),
             log_prior_of_all: heredity::log_prior_of_all(&space, &settings.model_prior),
             settings: *settings,
             design,
@@ -263,18 +269,6 @@ impl Selection {
         self.mixture.map_or(PriorOfG::Fixed(self.spread), PriorOfG::Mixture)
     }
 
-    /// Mean and standard deviation of the log scale's proper prior, or of the log size's.
-    fn log_scale_prior(&self) -> (f64, f64) {
-        (self.log_scale, if self.rising.is_some() { LOG_SIZE_SD } else { LOG_SCALE_SD })
-    }
-
-    /// The log-normal prior of the scale or size, proper and wide, and its derivative with respect to the logarithm.
-    fn log_normal_prior(&self, own: f64) -> (f64, f64) {
-        let (centre, sd) = self.log_scale_prior();
-        let off = (own.ln() - centre) / sd;
-        (-0.5 * off * off - sd.ln() - 0.5 * std::f64::consts::TAU.ln() - own.ln(), -off / sd - 1.0)
-    }
-
     /// XᵀX of all columns, row-major.
     fn gram(&self) -> &[f64] {
         &self.gram
@@ -306,7 +300,7 @@ impl Selection {
     fn known_scale(&self) -> f64 {
         match self.settings.likelihood {
             Likelihood::Gaussian { sigma: Some(sigma) } => sigma,
-            Likelihood::Robust { sigma1, .. } => sigma1,
+            Likelihood::Robust { sigma1: Some(sigma1), .. } => sigma1,
             _ => 1.0,
         }
     }
@@ -349,12 +343,20 @@ impl Problem for Selection {
     fn preconditioner(&self, model: &[u16]) -> Option<Preconditioner> {
         let mut columns = Vec::new();
         self.design.model_columns(model, &mut columns);
+        if self.settings.likelihood == (Likelihood::Multinomial {}) {
+            let whole = self.category_quadratic.get_or_init(|| CategoryQuadratic::new(self));
+            return whole.as_ref()?.preconditioner(self, &columns);
+        }
         self.quadratic.get_or_init(|| Quadratic::new(self)).as_ref()?.preconditioner(self, &columns)
     }
 
     fn parameter_names(&self) -> Vec<String> {
         let own = self.settings.likelihood.own_parameter().map(String::from);
-        own.into_iter().chain(self.design.names().iter().cloned()).collect()
+        let of_column = |name: &String| match self.design.categories() {
+            [] => vec![name.clone()],
+            [_, others @ ..] => others.iter().map(|category| coefficient_name(name, category)).collect(),
+        };
+        own.into_iter().chain(self.design.names().iter().flat_map(of_column)).collect()
     }
 
     fn log_density_batch(&self, batch: DensityBatch<'_>, workers: &Workers) -> Result<(), BatchError> {

@@ -8,7 +8,8 @@
 
 use super::counts::LogSize;
 use super::gram::Dot;
-use super::likelihood::Likelihood;
+use super::likelihood::{Likelihood, both_scales};
+use super::scale::log_robust_scale;
 use super::{CoefficientPrior, Selection};
 use crate::problem::Preconditioner;
 use crate::simd::Instructions;
@@ -189,8 +190,15 @@ impl Quadratic {
             size = own.size;
         }
         let Restricted { mut mean, mut factor, scale, free } = part;
-        // log σ comes first: 2 free is its information, and its posterior is a little to the right of its mode.
-        let of_scale = likelihood.has_scale().then(|| (scale.ln() + 0.5 / free, (2.0 * free).sqrt()));
+        // log σ comes first.
+        let of_scale = likelihood.has_scale().then(|| match likelihood {
+            Likelihood::Robust { .. } => {
+                let (mean, sd) = log_robust_scale(selection, &predictors(selection, columns, &mean));
+                (mean, sd.recip())
+            }
+            // 2 free is its information, and its posterior is a little to the right of its mode.
+            _ => (scale.ln() + 0.5 / free, (2.0 * free).sqrt()),
+        });
         let of_size = size.map(|size| (size.location, size.information.sqrt()));
         if let Some((location, precision)) = of_scale.or(of_size) {
             let mut with_scale = vec![precision];
@@ -257,6 +265,7 @@ fn reweight(selection: &Selection, predictor: &[f64], scale: f64) -> (Vec<f64>, 
             pairs.map(|(&y, _)| (weight, y)).unzip()
         }
         Likelihood::Robust { alpha, sigma1, sigma2 } => {
+            let [sigma1, sigma2] = both_scales(sigma1, sigma2, 1.0);
             // By the variance of an error, not by its share of both parts: modes of the posterior are where the shares
             // differ, and a preconditioner must not choose between them.
             let weight = ((1.0 - alpha) * sigma1.powi(2) + alpha * sigma2.powi(2)).recip();
@@ -274,6 +283,8 @@ fn reweight(selection: &Selection, predictor: &[f64], scale: f64) -> (Vec<f64>, 
             };
             pairs.map(|(&y, &predictor)| glm(y, predictor)).unzip()
         }
+        // Several predictors are another matter: [`super::categories`].
+        Likelihood::Multinomial {} => pairs.map(|(&y, _)| (1.0, y)).unzip(),
         Likelihood::Poisson {} => {
             let glm = |y: f64, predictor: f64| {
                 let mean = predictor.min(MAX_LOG_MEAN).exp().max(SMALLEST_WEIGHT);

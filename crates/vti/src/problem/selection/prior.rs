@@ -17,8 +17,8 @@ pub enum CoefficientPrior {
     /// Zellner's: normal with mean 0 and covariance `g σ² (XᵀX)⁻¹`, a flat intercept, and `p(σ) ∝ 1/σ` where σ is unknown.
     /// With robust errors σ is σ₁, the standard deviation of their main part; where errors have no scale, σ is 1.
     G {
-        /// g, taken as it is. If none, unit information: the number of rows, and four times that for a logistic likelihood,
-        /// where a row carries a quarter of the information at best.
+        /// g, taken as it is. If none, unit information: the number of rows, and four times that for categories, where a row
+        /// carries a quarter of the information at best. The slopes of each category have this prior, independently.
         #[serde(default)]
         g: Option<f64>,
     },

@@ -5,7 +5,7 @@
 //! both neighbours in the order of their residuals and as few rows as a line needs, at random (elemental sets, Rousseeuw and
 //! Leroy, Robust Regression and Outlier Detection, 1987, chapter 5).
 
-use super::{Likelihood, Selection};
+use super::Selection;
 use crate::problem::Preconditioner;
 use crate::random::{Purpose, Stream};
 use crate::triangular::{cholesky, packed_len, solve, solve_transposed};
@@ -30,7 +30,7 @@ pub(super) fn starts(selection: &Selection, columns: &[u32], preconditioner: &Pr
         found.extend((0..OF_EACH).map(|_| (0..dim).map(|_| spread * stream.normal()).collect::<Vec<f64>>()));
     }
     let likelihood = selection.settings.likelihood;
-    if likelihood == (Likelihood::Logistic {}) || likelihood.has_counts() {
+    if likelihood.has_categories() || likelihood.has_counts() {
         // Concave in the coefficients: there is one mode, for each size of counts.
         return found;
     }

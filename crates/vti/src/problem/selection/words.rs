@@ -1,6 +1,6 @@
 //! What is assumed of the parameters, in words.
 
-use super::{CoefficientPrior, Likelihood, Selection};
+use super::{CoefficientPrior, Likelihood, Selection, both_scales};
 use crate::space::{Heredity, ModelSpace};
 
 impl Selection {
@@ -29,7 +29,7 @@ impl Selection {
     fn heredity_in_words(&self) -> &'static str {
         match self.settings().heredity {
             _ if !self.space().is_constrained() => "",
-            Heredity::Strong => "; products only in models that have both their columns",
+            Heredity::Strong => "; products only in models that have all their columns",
             Heredity::Weak => "; products only in models that have one of their columns",
             Heredity::None => "",
         }
@@ -40,13 +40,33 @@ impl Selection {
         let settings = self.settings();
         match settings.likelihood {
             Likelihood::Gaussian { sigma: Some(sigma) } => format!(", σ = {sigma} known"),
-            Likelihood::Robust { sigma1, sigma2, .. } => format!(", σ₁ = {sigma1} and σ₂ = {sigma2} known"),
-            _ if !settings.likelihood.has_scale() => String::new(),
-            _ if settings.prior.is_g() => ", p(σ) ∝ 1/σ".into(),
-            _ => {
-                let (center, sd) = self.log_scale_prior();
-                format!(", log σ normal with mean log {:.4} and standard deviation {sd}", center.exp())
+            Likelihood::Robust { alpha, sigma1: Some(sigma1), sigma2 } => {
+                let [sigma1, sigma2] = both_scales(Some(sigma1), sigma2, sigma1);
+                format!(
+                    ", errors of standard deviation σ₁ = {sigma1}, a share of {alpha} of them σ₂ = {sigma2}, both known and in the units of the response"
+                )
             }
+            Likelihood::Multinomial {} => {
+                format!(
+                    ", for each category but {}",
+                    self.design().categories().first().map_or("the first", |name| name)
+                )
+            }
+            _ if !settings.likelihood.has_scale() => String::new(),
+            Likelihood::Robust { alpha, .. } => {
+                let ratio = Likelihood::USUAL_RATIO;
+                format!("{}; a share of {alpha} of the errors has standard deviation {ratio} σ", self.prior_of_scale())
+            }
+            _ => self.prior_of_scale(),
         }
+    }
+
+    /// The prior of an unknown σ.
+    fn prior_of_scale(&self) -> String {
+        if self.settings().prior.is_g() {
+            return ", p(σ) ∝ 1/σ".into();
+        }
+        let (centre, sd) = self.log_scale_prior();
+        format!(", log σ normal with mean log {:.4} and standard deviation {sd}", centre.exp())
     }
 }
