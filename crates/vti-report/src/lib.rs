@@ -15,5 +15,5 @@ pub mod plot;
 mod text;
 
 pub use files::{FileError, write};
-pub use page::{Beside, Trace, page};
+pub use page::{Beside, Trace, figure, page};
 pub use text::{plain, table, text};

@@ -1,10 +1,12 @@
 //! An answer as text.
 
+mod count;
+
 use std::path::Path;
 
 use vti::answer::{
-    Answer, Class, Classes, Coefficient, Edge, Edges, Found, Graphs, Method, ModelAnswer, ProbableClass, Quantity,
-    Terms, Truth,
+    Answer, Class, Classes, Coefficient, Count, Edge, Edges, Found, Graphs, Method, ModelAnswer, ProbableClass,
+    Quantity, Terms, Truth,
 };
 use vti::graph::metrics::Better;
 use vti::predictive::{FitKind, ModelFit};
@@ -98,6 +100,7 @@ pub fn text(answer: &Answer) -> String {
     let sections = match &answer.found {
         Found::Select(found) | Found::Own(found) => terms(answer, found, corrected),
         Found::Dag(found) => graphs(answer, found, Some(corrected)),
+        Found::Count(found) => counted(found, true, Some(corrected)),
     };
     sections.into_iter().chain([closing(answer)]).collect::<Vec<_>>().join("\n\n")
 }
@@ -121,6 +124,10 @@ fn unlearned(answer: &Answer) -> String {
     };
     if let Found::Dag(found) = &answer.found {
         return [graphs(answer, found, None), vec![evidence_and_remarks(answer)]].concat().join("\n\n");
+    }
+    if let Found::Count(found) = &answer.found {
+        let sections = counted(found, false, (!is_exact).then_some(column));
+        return [sections, vec![evidence_and_remarks(answer)]].concat().join("\n\n");
     }
     let mut sections = Vec::new();
     let models = answer.models.iter().take(MODELS).map(|model| (&model.label, &model.probability)).collect();
@@ -167,6 +174,15 @@ fn leading<T: Copy>(all: Vec<T>, size: impl Fn(T) -> f64) -> (Vec<T>, Option<usi
 /// A line about what is not shown.
 fn less(what: &str) -> impl Fn(usize) -> String {
     move |count| format!("\n{count} more {what} are in summary.json and report.html")
+}
+
+/// How many components there are, and the parameters that are always there.
+fn counted(found: &Count, is_learned: bool, corrected: Option<&str>) -> Vec<String> {
+    let mut sections = count::count(found, is_learned, corrected);
+    if !found.coefficients.0.is_empty() {
+        sections.push(coefficients("whatever the number", &found.coefficients.0, is_learned, corrected));
+    }
+    sections
 }
 
 /// The models that stand for all.

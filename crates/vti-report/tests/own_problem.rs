@@ -15,9 +15,9 @@ fn read(path: &str) -> String {
 
 /// The example, which is compiled with the tests and lies beside them. To have Cargo run it would compile everything once more,
 /// with the features of this package alone.
-fn program() -> PathBuf {
+fn program(name: &str) -> PathBuf {
     let deps = std::env::current_exe().unwrap();
-    let program = deps.ancestors().nth(2).unwrap().join("examples/own_problem").with_extension(EXE_EXTENSION);
+    let program = deps.ancestors().nth(2).unwrap().join("examples").join(name).with_extension(EXE_EXTENSION);
     assert!(program.exists(), "{} is missing: build it with all targets", program.display());
     program
 }
@@ -29,13 +29,36 @@ fn the_readme_has_the_whole_example() {
     assert_eq!(block, read("examples/own_problem.rs"));
 }
 
+/// Runs an example in a directory of its own: what it printed.
+fn run(name: &str) -> (PathBuf, String) {
+    let scratch = std::env::temp_dir().join(format!("vti-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).unwrap();
+    let output = Command::new(program(name)).current_dir(&scratch).output().unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(output.status.success(), "{said:?}");
+    (scratch, said[0].clone())
+}
+
+/// Components of one's own, without a gradient: their number, evidences, and a page.
+#[test]
+fn it_counts_the_bumps() {
+    let (scratch, said) = run("how_many");
+    let file = |name: &str| std::fs::read_to_string(scratch.join("bumps.vti").join(name)).unwrap();
+    let answer = Answer::from_json(&file(files::SUMMARY)).unwrap();
+    let Found::Count(found) = &answer.found else { panic!("{answer:?}") };
+    assert_eq!(found.most_probable, 2, "{said}");
+    assert!(found.components.get("2").unwrap().probability.corrected > 0.7, "{said}");
+    assert!(found.components.get("0").unwrap().probability.corrected < 0.01, "{said}");
+    let table = &found.given.iter().find(|given| given.count == 2).unwrap().tables[0];
+    assert!((table.rows[0][0].mean - 3.0).abs() < 0.3 && (table.rows[1][0].mean - 6.5).abs() < 0.4, "{table:?}");
+    assert!(file(files::PAGE).contains("<h1>How many bumps are in the curve?</h1>"));
+    std::fs::remove_dir_all(&scratch).unwrap();
+}
+
 #[test]
 fn it_finds_the_tones_and_leaves_tables_files_and_a_page() {
-    let scratch = std::env::temp_dir().join(format!("vti-own-problem-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).unwrap();
-    let output = Command::new(program()).current_dir(&scratch).output().unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert!(output.status.success() && said[0].contains("averaged over models"), "{said:?}");
+    let (scratch, said) = run("own_problem");
+    assert!(said.contains("averaged over models"), "{said}");
     let file = |name: &str| std::fs::read_to_string(scratch.join("tones.vti").join(name)).unwrap();
     let answer = Answer::from_json(&file(files::SUMMARY)).unwrap();
     let Found::Own(found) = &answer.found else { panic!("{answer:?}") };

@@ -12,11 +12,13 @@ use vti::answer::{
 use vti::check::{Verdict, VerdictKind};
 use vti::stats::Estimate;
 use vti_report::plot::{
-    Area, Axis, Bar, Bars, Colour, Contours, Figure, Key, Layer, Line, Marker, Note, Panel, Points, Rule, Sample, Sign,
-    grouped, pairs,
+    Area, Axis, Bar, Bars, Colour, Contours, Figure, Key, Layer, Line, Marker, Note, Panel, Points, Ribbon, Rule,
+    Sample, Sign, grouped, pairs,
 };
 use vti_report::{Beside, Trace};
 
+#[path = "page/count.rs"]
+mod count;
 #[path = "page/fit.rs"]
 mod fit;
 #[path = "page/graph.rs"]
@@ -94,7 +96,7 @@ impl Shown {
     fn terms(&mut self) -> &mut Terms {
         match &mut self.answer.found {
             Found::Select(terms) | Found::Own(terms) => terms,
-            Found::Dag(_) => panic!("graphs have edges"),
+            Found::Dag(_) | Found::Count(_) => panic!("these have no terms"),
         }
     }
 }
@@ -346,6 +348,7 @@ fn layers(value: f64) -> Vec<Layer> {
         Layer::Diagonal,
         Line { points: points.clone(), name: name.into(), ..Line::default() }.into(),
         Area { points: points.clone(), ..Area::default() }.into(),
+        Ribbon { low: points.clone(), high: points.clone(), name: name.into(), ..Ribbon::default() }.into(),
         Rule { at: value, ..Rule::default() }.into(),
         Rule { at: value, upright: true, ..Rule::default() }.into(),
         Bars { bars: bars.clone(), ..Bars::default() }.into(),

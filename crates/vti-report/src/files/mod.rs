@@ -1,6 +1,7 @@
 //! An answer as files, one by one or all at once. Every file is written beside its place and then renamed, so it is whole or
 //! not there.
 
+mod count;
 mod csv_table;
 mod draws;
 mod graph;
@@ -14,6 +15,7 @@ use ::parquet::errors::ParquetError;
 use vti::answer::{Answer, AnswerError, Findings};
 use vti::store::StoreError;
 
+pub use self::count::{curves_csv, memberships_csv, positions_csv};
 pub use self::csv_table::{Cells, CsvTable};
 pub use self::draws::{column_name, draws_csv};
 pub use self::graph::{dot, edges_csv, graphml};
@@ -32,16 +34,28 @@ pub const EDGES: &str = "edges.csv";
 pub const DOT: &str = "graph.dot";
 /// Edges for tools that read GraphML, of causal graphs.
 pub const GRAPHML: &str = "graph.graphml";
+/// Curves with their bands, of answers about a number of components.
+pub const CURVES: &str = "curves.csv";
+/// Where components are, of the same answers.
+pub const POSITIONS: &str = "positions.csv";
+/// Which observations belong to which component, of mixtures.
+pub const MEMBERSHIPS: &str = "memberships.csv";
 /// The page.
 pub const PAGE: &str = "report.html";
 /// The answer itself.
 pub const SUMMARY: &str = "summary.json";
 
 /// All files of an answer.
-pub const ALL: [&str; 7] = [DRAWS, MODELS, EDGES, DOT, GRAPHML, PAGE, SUMMARY];
+pub const ALL: [&str; 10] = [DRAWS, MODELS, EDGES, DOT, GRAPHML, CURVES, POSITIONS, MEMBERSHIPS, PAGE, SUMMARY];
 
 /// Those of causal graphs only.
 pub const OF_GRAPHS: [&str; 3] = [EDGES, DOT, GRAPHML];
+
+/// Those of answers about a number of components only.
+pub const OF_COUNTS: [&str; 2] = [CURVES, POSITIONS];
+
+/// Those of mixtures only.
+pub const OF_MIXTURES: [&str; 1] = [MEMBERSHIPS];
 
 /// Columns of draws before those of parameters, and behind them.
 const FIRST: [&str; 5] = ["model", "word", "log_q", "log_target", "log_weight"];
@@ -87,6 +101,18 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// A few bytes that stand for any number of draws.
+    #[error(
+        "{}: says that it holds {cells} numbers in {bytes} bytes, which draws do not\nhint: the file is damaged; `vti check` of its directory writes another", path.display()
+    )]
+    TooMuch {
+        /// The file.
+        path: PathBuf,
+        /// How many numbers it says it has.
+        cells: u64,
+        /// How large it is.
+        bytes: u64,
+    },
     /// A table that is none.
     #[error(transparent)]
     Csv(#[from] csv::Error),
@@ -130,6 +156,13 @@ pub fn write(found: &Findings, beside: &Beside<'_>, dir: &Path) -> Result<(), Fi
         files.push((DOT, dot(&graphs.edges).into_bytes()));
         files.push((GRAPHML, graphml(&graphs.edges).into_bytes()));
     }
+    if let Some(count) = answer.found.count() {
+        files.push((CURVES, curves_csv(&count.curves, beside.cells)?));
+        files.push((POSITIONS, positions_csv(&count.positions, beside.cells)?));
+        if let Some(memberships) = &count.memberships {
+            files.push((MEMBERSHIPS, memberships_csv(memberships, beside.cells)?));
+        }
+    }
     files.push((PAGE, page(answer, Some(samples), beside).into_bytes()));
     files.push((SUMMARY, (answer.to_json()? + "\n").into_bytes()));
     let files: Vec<(PathBuf, Vec<u8>)> = files.into_iter().map(|(name, bytes)| (dir.join(name), bytes)).collect();
@@ -141,5 +174,12 @@ pub fn write(found: &Findings, beside: &Beside<'_>, dir: &Path) -> Result<(), Fi
 
 /// The files that [`write()`] makes of an answer.
 pub fn of(answer: &Answer) -> Vec<&'static str> {
-    ALL.into_iter().filter(|file| answer.found.graphs().is_some() || !OF_GRAPHS.contains(file)).collect()
+    let (graphs, count) = (answer.found.graphs().is_some(), answer.found.count().is_some());
+    let memberships = answer.found.count().is_some_and(|count| count.memberships.is_some());
+    let is_made = |file: &&str| {
+        (graphs || !OF_GRAPHS.contains(file))
+            && (count || !OF_COUNTS.contains(file))
+            && (memberships || !OF_MIXTURES.contains(file))
+    };
+    ALL.into_iter().filter(is_made).collect()
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::FileReader;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
@@ -131,6 +131,18 @@ fn write_active(group: &mut Group<'_, '_>, samples: &Samples) -> Result<(), Parq
     column.close()
 }
 
+/// Draws differ from each other, though most parameters may be out of most of them: a file that says it comes to more bytes than
+/// so many for each of its own was made to fill the memory. Up to some bytes that does not matter.
+const MOST_PER_BYTE: u64 = 500;
+const ALWAYS_FINE: u64 = 16 << 20;
+
+/// How many cells a file says it has.
+fn cells(metadata: &ParquetMetaData) -> u64 {
+    let columns = metadata.file_metadata().schema_descr().num_columns() as u64;
+    let rows = metadata.row_groups().iter().map(|group| group.num_rows().unsigned_abs());
+    rows.fold(0, u64::saturating_add).saturating_mul(columns.max(1))
+}
+
 /// Reads draws that [`draws_parquet`] wrote, and what the columns of the data mean.
 pub fn read_draws(path: &Path) -> Result<(Samples, Option<serde_json::Value>), FileError> {
     parse_draws(path, std::fs::read(path).map_err(|error| FileError::Read { path: path.into(), error })?)
@@ -143,12 +155,17 @@ pub fn parse_draws(path: &Path, bytes: Vec<u8>) -> Result<(Samples, Option<serde
 
 fn parse(path: &Path, bytes: Vec<u8>) -> Result<(Samples, Option<serde_json::Value>), FileError> {
     let unreadable = |error| FileError::Draws { path: path.into(), error };
+    let size = bytes.len() as u64;
     let reader = open(Bytes::from(bytes)).map_err(unreadable)?;
     let metadata = reader.metadata().file_metadata().key_value_metadata();
     let own = metadata.into_iter().flatten().find(|entry| entry.key == KEY).and_then(|entry| entry.value.as_deref());
     let own = own.ok_or_else(|| FileError::Foreign { path: path.into() })?;
     let other = || FileError::Version { path: path.into() };
     let origin: Origin = serde_json::from_str(own).map_err(|_| other())?;
+    let cells = cells(reader.metadata());
+    if cells.saturating_mul(size_of::<f64>() as u64) > size.saturating_mul(MOST_PER_BYTE).max(ALWAYS_FINE) {
+        return Err(FileError::TooMuch { path: path.into(), cells, bytes: size });
+    }
     let mut samples = Samples { names: origin.parameters.clone(), ..Samples::default() };
     let mut numbers = std::collections::HashMap::new();
     for row in reader.get_row_iter(None).map_err(unreadable)? {
@@ -214,5 +231,24 @@ mod tests {
             };
             assert_eq!((all(&read), &read.log_weight), (all(samples), &samples.log_weight));
         }
+    }
+
+    #[test]
+    fn a_few_bytes_are_not_taken_for_millions_of_draws() {
+        let model = SampledModel { word: "1".into(), label: "{a}".into(), active: vec![true] };
+        let rows = 600_000;
+        let equal = Samples {
+            names: vec!["a".into()],
+            models: vec![model],
+            model: vec![0; rows],
+            values: vec![1.0; rows],
+            log_q: vec![0.0; rows],
+            log_target: vec![0.0; rows],
+            log_weight: vec![0.0; rows],
+        };
+        let bytes = draws_parquet(&equal, None).unwrap();
+        assert!(bytes.len() < 30_000, "{}", bytes.len());
+        let refused = parse_draws(Path::new("x.parquet"), bytes).unwrap_err().to_string();
+        assert!(refused.contains("says that it holds 4200000 numbers in"), "{refused}");
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     // Weights of equations stand with the edges.
     let found = match &content.answer.found {
         Found::Select(terms) | Found::Own(terms) => &terms.coefficients.0,
+        Found::Count(count) => &count.coefficients.0,
         Found::Dag(_) => return None,
     };
     if found.is_empty() {
@@ -56,10 +57,13 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     ))
 }
 
-/// Coefficients in the order of the draws' parameters.
+/// Coefficients with their draws.
 fn rows<'a>(found: &'a [(String, Coefficient)], draws: Option<&Draws<'_>>) -> Vec<Row<'a>> {
-    let row = |(parameter, (name, found)): (usize, &'a (String, Coefficient))| {
-        let Some(draws) = draws else { return Row { name, found, inclusion: f64::NAN, draws: Vec::new() } };
+    let row = |(name, found): &'a (String, Coefficient)| {
+        let parameter = draws.and_then(|draws| draws.samples.names.iter().position(|other| other == name));
+        let (Some(draws), Some(parameter)) = (draws, parameter) else {
+            return Row { name, found, inclusion: f64::NAN, draws: Vec::new() };
+        };
         let rows = draws.rows_with(parameter);
         // Weights that sum to 1 do so up to rounding only.
         let in_every_model = draws.samples.models.iter().all(|model| model.active.get(parameter) == Some(&true));
@@ -67,7 +71,7 @@ fn rows<'a>(found: &'a [(String, Coefficient)], draws: Option<&Draws<'_>>) -> Ve
         let inclusion = f64::clamp(inclusion, 0.0, 1.0);
         Row { name, found, inclusion, draws: draws.values(&draws.thin(&rows, DRAWS), parameter) }
     };
-    found.iter().enumerate().map(row).collect()
+    found.iter().map(row).collect()
 }
 
 /// Few coefficients stay in the order of the data; of many, those most probably in the model come first.

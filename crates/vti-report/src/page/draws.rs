@@ -26,16 +26,6 @@ impl<'a> Draws<'a> {
 
     /// At most so many rows, as often as their weights say (systematic resampling): they then count alike.
     pub(super) fn thin(&self, rows: &[usize], most: usize) -> Vec<usize> {
-        let total: f64 = rows.iter().map(|&row| self.weights[row]).sum();
-        let count = most.min(rows.len());
-        let (mut sum, mut next, mut chosen) = (0.0, 0.5, Vec::with_capacity(count));
-        for &row in rows {
-            sum += self.weights[row] / total * count as f64;
-            while next < sum && chosen.len() < count {
-                chosen.push(row);
-                next += 1.0;
-            }
-        }
-        chosen
+        self.samples.resample(&self.weights, rows, most.min(rows.len()))
     }
 }

@@ -67,6 +67,11 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     }
     match &fit.outcomes[..] {
         [outcome] if !graph => html.push_str(&one(outcome, fit.rows)),
+        outcomes if !graph => {
+            for outcome in outcomes {
+                let _ = write!(html, "<h3>{}</h3>{}", escape(&outcome.name), one(outcome, fit.rows));
+            }
+        }
         outcomes => html.push_str(&table(outcomes, fit.rows)),
     }
     Some(html)

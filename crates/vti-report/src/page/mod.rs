@@ -2,8 +2,10 @@
 //!
 //! It is written so that it is also well-formed XML, which is how the tests read it.
 
+mod alone;
 mod bars;
 mod coefficients;
+mod count;
 mod draws;
 mod fit;
 mod graph;
@@ -18,6 +20,7 @@ use std::fmt::Write;
 
 use vti::answer::{Answer, Found, Method, Samples};
 
+pub use self::alone::figure;
 use self::draws::Draws;
 use self::graph::Known;
 use crate::files::Cells;
@@ -87,6 +90,43 @@ struct Content<'a> {
     trace: &'a [Trace],
 }
 
+impl<'a> Content<'a> {
+    fn new(answer: &'a Answer, samples: Option<&'a Samples>, beside: &Beside<'a>) -> Self {
+        let (exact, draws) = (exact_name(answer), samples.map(Draws::new));
+        let corrected = match answer.correction {
+            Method::Exact => None,
+            Method::Search => Some("probability"),
+            _ => Some("corrected"),
+        };
+        let versions = Versions { learned: answer.is_learned(), corrected, exact };
+        let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, versions, draws.as_ref()));
+        Self { answer, versions, draws, graph, trace: beside.trace }
+    }
+
+    /// What there is to show: an id, a name and the HTML of each section.
+    fn sections(&self, settings: &str) -> [(&'static str, &'static str, Option<String>); 16] {
+        let about_graph = |section: fn(&Known<'_>) -> Option<String>| self.graph.as_ref().and_then(section);
+        [
+            ("graph", "Graph", about_graph(graph::drawing)),
+            ("edges", "Edges", about_graph(graph::edges)),
+            ("truth", "Truth", about_graph(graph::truth)),
+            ("numbers", "How many", count::numbers(self)),
+            ("curves", "Curves", count::curves(self)),
+            ("positions", "Positions", count::positions(self)),
+            ("components", "Components", count::components(self)),
+            ("inclusion", "Inclusion", inclusion::section(self)),
+            ("models", "Models", models::section(self)),
+            ("classes", "Classes", about_graph(graph::classes)),
+            ("order", "Order", about_graph(graph::order)),
+            ("coefficients", "Coefficients", coefficients::section(self)),
+            ("pairs", "Leading model", joint::section(self)),
+            ("fit", "Fit", fit::section(self)),
+            ("training", "Training", trace::section(self)),
+            ("settings", "Settings", settings_section(settings)),
+        ]
+    }
+}
+
 /// An answer as one HTML page that needs no other file.
 ///
 /// `samples` are for plots of parameters. The same answer always gives the same page. Sections without data are left out; numbers that are not finite are shown
@@ -100,34 +140,10 @@ struct Content<'a> {
 /// assert!(page(&answer, None, &Beside::default()).contains("<h1>How many tones are there?</h1>"));
 /// ```
 pub fn page(answer: &Answer, samples: Option<&Samples>, beside: &Beside<'_>) -> String {
-    let Beside { trace, settings, schema: _, cells: _ } = *beside;
-    let (exact, draws) = (exact_name(answer), samples.map(Draws::new));
-    let corrected = match answer.correction {
-        Method::Exact => None,
-        Method::Search => Some("probability"),
-        _ => Some("corrected"),
-    };
-    let versions = Versions { learned: answer.is_learned(), corrected, exact };
-    let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, versions, draws.as_ref()));
-    let content = Content { answer, versions, draws, graph, trace };
-    let about_graph = |section: fn(&Known<'_>) -> Option<String>| content.graph.as_ref().and_then(section);
-    let sections = [
-        ("graph", "Graph", about_graph(graph::drawing)),
-        ("edges", "Edges", about_graph(graph::edges)),
-        ("truth", "Truth", about_graph(graph::truth)),
-        ("inclusion", "Inclusion", inclusion::section(&content)),
-        ("models", "Models", models::section(&content)),
-        ("classes", "Classes", about_graph(graph::classes)),
-        ("order", "Order", about_graph(graph::order)),
-        ("coefficients", "Coefficients", coefficients::section(&content)),
-        ("pairs", "Leading model", joint::section(&content)),
-        ("fit", "Fit", fit::section(&content)),
-        ("training", "Training", trace::section(&content)),
-        ("settings", "Settings", settings_section(settings)),
-    ];
+    let content = Content::new(answer, samples, beside);
     let mut links = String::new();
     let mut body = String::new();
-    for (id, name, content) in sections {
+    for (id, name, content) in content.sections(beside.settings) {
         if let Some(content) = content {
             let _ = write!(links, "<a href=\"#{id}\">{name}</a>");
             let _ = writeln!(body, "<section id=\"{id}\">{content}</section>");
@@ -163,7 +179,10 @@ fn colours() -> String {
 
 /// What `exact` is called here; `None` where nothing exact is known.
 fn exact_name(answer: &Answer) -> Option<&'static str> {
-    answer.exact.map(|_| if let Found::Own(_) = answer.found { "exact" } else { "exact (enumeration)" })
+    answer.exact.map(|_| match answer.found {
+        Found::Own(_) | Found::Count(_) => "exact",
+        Found::Select(_) | Found::Dag(_) => "exact (enumeration)",
+    })
 }
 
 /// A name without its remark in brackets, for headings of columns.
@@ -203,6 +222,7 @@ fn corrected(versions: Versions) -> &'static str {
 
 fn footer(content: &Content<'_>) -> String {
     let mut text = match content.answer.correction {
+        Method::Exact if content.answer.found.count().is_some() => EXACT_COUNTS.into(),
         Method::Exact => EXACT_NUMBERS.into(),
         Method::Search => SEARCHED_NUMBERS.into(),
         _ => three_numbers(content),
@@ -216,6 +236,10 @@ fn footer(content: &Content<'_>) -> String {
 const EXACT_NUMBERS: &str = "<p><strong>How to read the numbers.</strong> Nothing was learned: all models were summed in \
     closed form. Probabilities, means, standard deviations and evidences are exact; plots and intervals are made of \
     independent draws from the posterior.</p>";
+
+const EXACT_COUNTS: &str = "<p><strong>How to read the numbers.</strong> Nothing was learned: evidences of all numbers were \
+    computed. Probabilities and evidences are exact; curves, bands and tables of components are made of independent draws from \
+    the posterior.</p>";
 
 const SEARCHED_NUMBERS: &str = "<p><strong>How to read the numbers.</strong> Nothing was learned. Evidences of models are exact, \
     but there are too many models to sum all of them: chains over models, which start far apart, found those that matter. \

@@ -20,7 +20,8 @@ const HEAVY_TAIL: f64 = 0.7;
 pub(super) fn section(content: &Content<'_>) -> Option<String> {
     let Content { answer, versions, .. } = *content;
     let models = &answer.models[..answer.models.len().min(MAX_LISTED_MODELS)];
-    if models.is_empty() {
+    // Numbers of components have a section of their own.
+    if models.is_empty() || answer.found.count().is_some() {
         return None;
     }
     let labels: Vec<String> = models.iter().map(|model| label(answer, model)).collect();
@@ -48,7 +49,7 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
 /// What people read: the terms of a model as `a + b`, the edges of a graph as `a → b, b → c`.
 pub(super) fn label(answer: &Answer, model: &ModelAnswer) -> String {
     match &answer.found {
-        Found::Own(_) => model.label.clone(),
+        Found::Own(_) | Found::Count(_) => model.label.clone(),
         Found::Dag(_) => model.label.replace('→', " → "),
         Found::Select(found) => {
             let terms = found.inclusion.0.iter().zip(model.word.bytes());
@@ -93,6 +94,7 @@ fn names(answer: &Answer) -> (&'static str, Option<&'static str>) {
     match &answer.found {
         Found::Select(_) => ("model", Some("terms")),
         Found::Dag(_) => ("graph", Some("edges")),
+        Found::Count(_) => ("number", None),
         Found::Own(found) => ("model", (!found.inclusion.0.is_empty()).then_some("parts")),
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use vti::answer::{Answer, Distances, Found, LeftOut, LogEvidence, MAX_MODELS, Method, SearchFacts};
 use vti::check::VerdictKind;
 
-use super::fit;
 use super::graph::HIDDEN_CAUSES;
+use super::{count, fit};
 use crate::markup::escape;
 use crate::number::{self, MISSING};
 
@@ -18,6 +18,7 @@ pub(super) fn title(answer: &Answer) -> String {
             format!("Which covariates matter for {}?", answer.data.response.as_deref().unwrap_or_default())
         }
         (None, Found::Dag(graphs)) => format!("What causes what among {} variables?", graphs.edges.nodes.len()),
+        (None, Found::Count(found)) => count::title(&found.counted),
         (None, Found::Own(_)) => "Report".into(),
     }
 }
@@ -29,11 +30,15 @@ fn subtitle(answer: &Answer) -> String {
     let mut text = match &answer.found {
         Found::Select(_) => format!("{}{} optional terms, ", rows(), data.terms.unwrap_or_default()),
         Found::Dag(graphs) => format!("{}{} nodes, ", rows(), graphs.edges.nodes.len()),
-        Found::Own(_) => data.rows.map_or_else(String::new, |_| rows()),
+        Found::Own(_) | Found::Count(_) => data.rows.map_or_else(String::new, |_| rows()),
     };
     let _ = match answer.correction {
         Method::Exact => {
-            let models = if answer.found.graphs().is_some() { "graphs" } else { "models" };
+            let models = match &answer.found {
+                Found::Dag(_) => "graphs",
+                Found::Count(_) => "numbers",
+                Found::Select(_) | Found::Own(_) => "models",
+            };
             write!(text, "all {models} in closed form in {} s", fixed(run.seconds.check, 1))
         }
         Method::Search => {
@@ -117,7 +122,11 @@ fn facts(answer: &Answer) -> String {
     let evidence = answer.log_evidence;
     // A line may end before an error, but not within it.
     let with_error = |value: f64, se: f64| format!("{} ±\u{a0}{}", fixed(value, 3), fixed(se, 3));
-    let models = if let Found::Dag(_) = answer.found { "graphs met" } else { "models met" };
+    let models = match answer.found {
+        Found::Dag(_) => "graphs met",
+        Found::Count(_) => "numbers met",
+        Found::Select(_) | Found::Own(_) => "models met",
+    };
     let khat = match answer.correction {
         _ if evidence.khat.is_none() => "no number: weights are all equal, or too few to have a tail",
         Method::Annealed => "of q's parameters; edges and graphs are corrected without weights",
@@ -173,6 +182,10 @@ const WHOLE: f64 = 0.9995;
 fn exact_facts(answer: &Answer) -> String {
     let models = match &answer.found {
         Found::Dag(graphs) => fact("nodes", &graphs.edges.nodes.len().to_string(), "all graphs over them"),
+        Found::Count(found) => {
+            let note = format!("the most probable number; mean {}", number::significant(found.mean.corrected, 3));
+            fact(&found.counted.plural, &found.most_probable.to_string(), &note)
+        }
         _ => fact("models", &format!("2^{}", answer.data.terms.unwrap_or_default()), "all of them"),
     };
     let html = [

@@ -19,6 +19,8 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// What is written at it.
     pub ticks: Ticks,
+    /// Large values first: depths grow downwards.
+    pub reversed: bool,
 }
 
 /// What is written at an axis.
@@ -93,7 +95,7 @@ pub(crate) fn spans(x: &Axis, y: &Axis, layers: &[Layer]) -> (Span, Span) {
         seen = [Some((a.0.min(b.0), a.1.max(b.1))); 2];
     }
     let standing = layers.iter().any(Layer::stands_on_zero) && seen[1].is_some_and(|(low, _)| low == 0.0);
-    (span(x, seen[0], false), span(y, seen[1], standing))
+    (span(x, seen[0], false).reversed_if(x.reversed), span(y, seen[1], standing).reversed_if(y.reversed))
 }
 
 fn span(axis: &Axis, seen: Seen, standing: bool) -> Span {

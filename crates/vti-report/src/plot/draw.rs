@@ -3,7 +3,7 @@
 use super::colour::Colour;
 use super::contour::contours;
 use super::density::Surface;
-use super::layer::{Area, Bars, Contours, Layer, Line, Marker, Note, Points, Rule};
+use super::layer::{Area, Bars, Contours, Layer, Line, Marker, Note, Points, Ribbon, Rule};
 use super::scale::Span;
 use super::svg::{Path, Px, Svg, TextStyle};
 
@@ -62,6 +62,7 @@ pub(crate) fn draw(svg: &mut Svg, frame: &Frame, layer: &Layer) {
         Layer::Points(layer) => points(svg, frame, layer),
         Layer::Line(layer) => clipped(svg, frame, |svg| line(svg, frame, layer)),
         Layer::Area(layer) => clipped(svg, frame, |svg| area(svg, frame, layer)),
+        Layer::Ribbon(layer) => clipped(svg, frame, |svg| ribbon(svg, frame, layer)),
         Layer::Rule(layer) => rule(svg, frame, layer),
         Layer::Bars(layer) => bars(svg, frame, layer),
         Layer::Contours(layer) => clipped(svg, frame, |svg| surface(svg, frame, layer)),
@@ -159,6 +160,17 @@ fn area(svg: &mut Svg, frame: &Frame, layer: &Area) {
     filling.close();
     svg.path(&filling, &format!(r#"fill="{}" fill-opacity="0.22""#, svg.theme.colour(layer.colour)));
     svg.path(&Path::through(upper.into_iter().map(Some)), &stroke(svg, layer.colour, 1.5, false));
+}
+
+fn ribbon(svg: &mut Svg, frame: &Frame, layer: &Ribbon) {
+    let around: Vec<(f64, f64)> =
+        layer.low.iter().chain(layer.high.iter().rev()).filter_map(|&point| frame.at(point)).collect();
+    if around.is_empty() {
+        return;
+    }
+    let mut filling = Path::through(around.into_iter().map(Some));
+    filling.close();
+    svg.path(&filling, &format!(r#"fill="{}" fill-opacity="{:.2}""#, svg.theme.colour(layer.colour), layer.opacity));
 }
 
 fn rule(svg: &mut Svg, frame: &Frame, layer: &Rule) {
@@ -269,6 +281,7 @@ impl Layer {
             Self::Line(layer) => (&layer.name, Sign::Line { dashed: layer.dashed }, layer.colour),
             Self::Rule(layer) => (&layer.name, Sign::Line { dashed: layer.dashed }, layer.colour),
             Self::Area(layer) => (&layer.name, Sign::Filling { opacity: 0.22 }, layer.colour),
+            Self::Ribbon(layer) => (&layer.name, Sign::Filling { opacity: layer.opacity }, layer.colour),
             Self::Contours(layer) => (&layer.name, Sign::Filling { opacity: 0.3 }, layer.colour),
             Self::Bars(layer) => (&layer.name, Sign::Filling { opacity: 1.0 }, layer.colour),
             Self::Note(_) | Self::Diagonal => return None,

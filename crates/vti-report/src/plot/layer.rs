@@ -94,6 +94,27 @@ pub struct Area {
     pub name: String,
 }
 
+/// The area between two lines: an interval at every place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ribbon {
+    /// One line.
+    pub low: Vec<(f64, f64)>,
+    /// The other, from the same end.
+    pub high: Vec<(f64, f64)>,
+    /// Its colour.
+    pub colour: Colour,
+    /// 1: opaque.
+    pub opacity: f64,
+    /// In the legend.
+    pub name: String,
+}
+
+impl Default for Ribbon {
+    fn default() -> Self {
+        Self { low: Vec::new(), high: Vec::new(), colour: Colour::default(), opacity: 0.2, name: String::new() }
+    }
+}
+
 /// A straight line across the panel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
@@ -188,11 +209,12 @@ pub enum Layer {
     Line(Line),
     /// An area above zero.
     Area(Area),
+    /// The area between two lines.
+    Ribbon(Ribbon),
     /// A line across the panel.
     Rule(Rule),
     /// Bars from zero, with error bars.
     Bars(Bars),
-    /// Boxplots.
     /// A density over the plane.
     Contours(Contours),
     /// A text.
@@ -211,7 +233,7 @@ macro_rules! layer_from {
     )*};
 }
 
-layer_from!(Points, Line, Area, Rule, Bars, Contours, Note);
+layer_from!(Points, Line, Area, Ribbon, Rule, Bars, Contours, Note);
 
 impl Layer {
     /// Calls `see` with every point that must fit into the panel. `None` says nothing about that axis.
@@ -223,6 +245,10 @@ impl Layer {
             Self::Area(Area { points, .. }) => {
                 all(points);
                 see(None, Some(0.0));
+            }
+            Self::Ribbon(Ribbon { low, high, .. }) => {
+                all(low);
+                all(high);
             }
             Self::Rule(Rule { at, upright: true, .. }) => see(Some(*at), None),
             Self::Rule(Rule { at, .. }) => see(None, Some(*at)),

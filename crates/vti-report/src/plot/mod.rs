@@ -35,7 +35,7 @@ pub use colour::{Colour, PALETTE};
 pub use density::Density;
 pub use draw::Sign;
 pub use figure::{Border, Figure, Key, Panel};
-pub use layer::{Area, Bar, Bars, Contours, Layer, Line, Marker, Note, Points, Rule, dodge, grouped};
+pub use layer::{Area, Bar, Bars, Contours, Layer, Line, Marker, Note, Points, Ribbon, Rule, dodge, grouped};
 pub use pairs::{Sample, pairs};
 pub use scale::{Scale, ticks};
 

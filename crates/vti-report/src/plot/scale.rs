@@ -40,22 +40,24 @@ pub(crate) struct Span {
     scale: Scale,
     low: f64,
     high: f64,
+    /// The high end comes first: depths grow downwards.
+    reversed: bool,
 }
 
 impl Span {
     /// The span from `low` to `high`, widened where it is empty; the unit span where an end has no place.
     pub(crate) fn new(scale: Scale, low: f64, high: f64) -> Self {
         let (Some(a), Some(b)) = (scale.place(low), scale.place(high)) else {
-            return Self { scale, low: 0.0, high: 1.0 };
+            return Self { scale, low: 0.0, high: 1.0, reversed: false };
         };
         let (a, b) = (a.min(b), a.max(b));
         // Differences below this cannot be told apart by ticks.
         let least = (a.abs().max(b.abs()) * 1e-9).max(1e-300);
         if b - a > least {
-            return Self { scale, low: a, high: b };
+            return Self { scale, low: a, high: b, reversed: false };
         }
         let room = if a == 0.0 || scale == Scale::Log { 0.5 } else { a.abs() * 0.05 };
-        Self { scale, low: a - room, high: a + room }
+        Self { scale, low: a - room, high: a + room, reversed: false }
     }
 
     /// With shares of its length added at its ends.
@@ -64,9 +66,15 @@ impl Span {
         Self { low: self.low - below * length, high: self.high + above * length, ..self }
     }
 
-    /// How far along `value` is: 0 at the low end, 1 at the high end.
+    /// The other way round, if so wanted.
+    pub(crate) fn reversed_if(self, reversed: bool) -> Self {
+        Self { reversed, ..self }
+    }
+
+    /// How far along `value` is: 0 at the low end, 1 at the high end, or the other way round.
     pub(crate) fn share(&self, value: f64) -> Option<f64> {
-        Some((self.scale.place(value)? - self.low) / (self.high - self.low))
+        let share = (self.scale.place(value)? - self.low) / (self.high - self.low);
+        Some(if self.reversed { 1.0 - share } else { share })
     }
 
     /// The ends as values.
