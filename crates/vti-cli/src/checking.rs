@@ -10,6 +10,7 @@ use crate::print;
 use crate::progress::{REDRAW, Show, TALK, duration};
 use crate::rundir::RunDir;
 use crate::signals::Signals;
+use crate::watch::Told;
 
 /// Shows how far a check has come, where that takes long.
 pub(crate) struct Checking<'a> {
@@ -21,6 +22,8 @@ pub(crate) struct Checking<'a> {
     /// What it does, and since when.
     doing: Doing,
     since: Instant,
+    /// How long a look beyond q may take at least.
+    least: Duration,
     /// How long each of these may take.
     limit: Option<Duration>,
     /// When all of it must have ended.
@@ -57,8 +60,10 @@ pub(crate) struct Checked {
     pub(crate) left_out: Vec<String>,
 }
 
-/// A look beyond q may take as long as training, and so long at least.
+/// A look beyond q may take as long as training, and so long at least; longer where components are counted, of which particles mostly
+/// are the answer.
 const MIN_LOOK: Duration = Duration::from_secs(60);
+const MIN_COUNT: Duration = Duration::from_secs(240);
 
 impl<'a> Checking<'a> {
     pub(crate) fn new(quiet: bool, problem: &dyn Problem, signals: &'a Signals, dir: &RunDir) -> Self {
@@ -67,6 +72,7 @@ impl<'a> Checking<'a> {
             show: Show::new(quiet),
             last: now,
             by_nodes: problem.blocks().is_some(),
+            least: if problem.jumps().is_some() { MIN_COUNT } else { MIN_LOOK },
             signals,
             doing: Doing::Looking,
             since: now,
@@ -87,7 +93,7 @@ impl<'a> Checking<'a> {
 
     /// No longer than training took; evidences of nodes take as long as they take.
     pub(crate) fn no_longer_than(mut self, training: f64) -> Self {
-        let enough = Duration::try_from_secs_f64(training).unwrap_or(MIN_LOOK).max(MIN_LOOK);
+        let enough = Duration::try_from_secs_f64(training).unwrap_or(self.least).max(self.least);
         self.limit = Some(enough).filter(|_| !self.by_nodes);
         self
     }
@@ -126,6 +132,7 @@ impl<'a> Checking<'a> {
         }
         let text = self.text(done, all);
         self.file.tell(|| text.clone());
+        self.signals.tell(|| Told { text: text.clone(), ..Told::default() });
         let since = self.last.elapsed();
         match self.show {
             Show::Bar if since >= REDRAW || done == all => print::redraw(&text),

@@ -5,6 +5,8 @@ use std::time::Instant;
 use anyhow::Result;
 use vti::answer::{Findings, Run, Samples, Units};
 use vti::posterior::{ConjugatePosterior, GraphPosterior, Point};
+use vti::problem::Problem;
+use vti::problem::changepoints::{ChangePointError, ChangePosterior};
 use vti::problem::selection::{Selection, WeighedModels};
 use vti::search::{Ended, SearchError, SearchSettings, search_selection};
 use vti::workers::Workers;
@@ -24,6 +26,8 @@ use crate::signals::Signals;
 pub(crate) enum Known<'a> {
     Selection(ConjugatePosterior<'a>),
     Graphs(GraphPosterior<'a>),
+    /// With the seed of its draws.
+    Changes(ChangePosterior<'a>, u64),
 }
 
 impl Known<'_> {
@@ -31,6 +35,12 @@ impl Known<'_> {
         match self {
             Self::Selection(posterior) => posterior.active_parameters(model),
             Self::Graphs(posterior) => posterior.active_parameters(model),
+            Self::Changes(posterior, _) => {
+                let space = posterior.problem().space();
+                let mut active = vec![false; space.max_dim()];
+                space.mark_active(model, &mut active);
+                (0..active.len()).filter(|&place| active[place]).collect()
+            }
         }
     }
 
@@ -39,6 +49,11 @@ impl Known<'_> {
         match self {
             Self::Selection(posterior) => Ok(posterior.log_prob(point)?),
             Self::Graphs(posterior) => Ok(posterior.log_prob(point)),
+            Self::Changes(posterior, _) => {
+                let problem = posterior.problem();
+                let joint = problem.log_density(&point.model, &point.theta, &mut vec![0.0; point.theta.len()])?;
+                Ok(Problem::log_prior(problem, &point.model) + joint - posterior.log_evidence())
+            }
         }
     }
 
@@ -46,6 +61,7 @@ impl Known<'_> {
         match self {
             Self::Selection(posterior) => Ok(Samples::draw_conjugate(posterior, units, count, batch, workers)?),
             Self::Graphs(posterior) => Ok(Samples::of_graphs(posterior, units, &posterior.draw(count, batch, workers))),
+            Self::Changes(posterior, seed) => Ok(Samples::of_changes(posterior, count, (*seed, batch), workers)),
         }
     }
 }
@@ -59,11 +75,19 @@ pub(crate) fn posterior<'a, Q: Question>(
     let seed = session.config.train.seed;
     match session.question.in_closed_form().map_err(Usage)? {
         InClosedForm::Graphs(dag) => Ok(Known::Graphs(GraphPosterior::new(dag, workers, seed)?)),
+        InClosedForm::Changes(problem) => {
+            Ok(Known::Changes(problem.posterior(workers).map_err(|error| unusable(&error))?, seed))
+        }
         InClosedForm::Selection(selection) if session.config.machine.method == Method::Exact => {
             Ok(Known::Selection(ConjugatePosterior::enumerate(selection, workers, seed)?))
         }
         InClosedForm::Selection(selection) => Ok(Known::Selection(met(selection, dir, seed)?)),
     }
+}
+
+/// Data and priors that contradict each other are bad input.
+fn unusable(error: &ChangePointError) -> Usage {
+    Usage(error.to_string())
 }
 
 /// The models that the draws of a finished run met.
@@ -105,6 +129,10 @@ pub(crate) fn conclude<Q: Question>(
             let posterior = GraphPosterior::new(dag, workers, seed)?;
             Findings::exact_graphs(&posterior, &subject, draws, workers, run(exactly))?
         }
+        InClosedForm::Changes(problem) => {
+            let posterior = problem.posterior(workers).map_err(|error| unusable(&error))?;
+            Findings::exact_changes(&posterior, &subject, (draws, seed), workers, run(exactly))
+        }
         InClosedForm::Selection(selection) if config.machine.method == Method::Exact => {
             let posterior = ConjugatePosterior::enumerate(selection, workers, seed)?;
             Findings::exact(&posterior, &subject, draws, workers, run(exactly))?
@@ -132,9 +160,10 @@ pub(crate) fn conclude<Q: Question>(
             Findings::searched(&posterior, (&found, &settings), &subject, draws, workers, run)?
         }
     };
-    conclude::look_at_fit(&mut found, &subject, config, workers, signals.stopped() || budget.is_over());
-    found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     // Files are replaced all or none.
     signals.heed();
+    let go_on = || !signals.stopped() && !budget.is_over();
+    conclude::look_at_fit(&mut found, &subject, config, workers, &go_on);
+    found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     Ok(Some(conclude::write(session, dir, found, force, signals.stopped())))
 }

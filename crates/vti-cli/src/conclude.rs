@@ -7,10 +7,10 @@ use vti::answer::{Answer, Exact, Findings, Run, Samples, Sources, Subject};
 use vti::check::{Depth, Particles, VerdictKind, check_and_learn, refine_watched};
 use vti::device::Device;
 use vti::posterior::Posterior;
-use vti::predictive::LookSettings;
+use vti::predictive::{GoOn, LookSettings};
 use vti::workers::Workers;
 use vti_report::files::Cells;
-use vti_report::{Beside, page};
+use vti_report::{Beside, figure, page};
 
 use crate::budget::Budget;
 use crate::checking::{Checked, Checking};
@@ -139,10 +139,11 @@ pub(crate) fn conclude<Q: Question, D: Device>(
     (run.device, run.threads) = (config.machine.device.clone(), config.threads());
     let sources = Sources { check: &checked, chains: chains.as_ref(), exact: exact.as_ref() };
     let mut found = Findings::new(&posterior, &subject, &sources, run)?;
-    look_at_fit(&mut found, &subject, config, device.workers(), is_over || budget.is_over());
-    found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     // Files are replaced all or none.
     signals.heed();
+    let go_on = || !is_over && !signals.stopped() && !budget.is_over();
+    look_at_fit(&mut found, &subject, config, device.workers(), &go_on);
+    found.answer.run.seconds.check = start.elapsed().as_secs_f64();
     Ok(write(session, dir, found, wanted.force, is_stopped).with(unsaved))
 }
 
@@ -152,20 +153,18 @@ pub(crate) fn save_posterior<D: Device>(posterior: &Posterior<D>, dir: &RunDir) 
     Ok(posterior.save(&dir.posterior())?)
 }
 
-/// Looks whether the model fits, unless time is over; the verdict says what there was no time for.
+/// Looks whether the model fits, for as long as there is time; the verdict says what there was no time for.
 pub(crate) fn look_at_fit(
     found: &mut Findings,
     subject: &Subject<'_>,
     config: &Config,
     workers: &Workers,
-    is_over: bool,
+    go_on: &GoOn<'_>,
 ) {
-    if is_over {
+    let is_logged = matches!(&config.problem, ProblemConfig::Dag(dag) if !dag.log.is_empty());
+    let settings = LookSettings { seed: config.train.seed, is_logged, ..LookSettings::default() };
+    if !go_on() || !found.look_at_fit_while(subject, &settings, workers, go_on) {
         found.answer.run.left_out.push("whether the model fits the data was not looked at".into());
-    } else {
-        let is_logged = matches!(&config.problem, ProblemConfig::Dag(dag) if !dag.log.is_empty());
-        let settings = LookSettings { seed: config.train.seed, is_logged, ..LookSettings::default() };
-        found.look_at_fit(subject, &settings, workers);
     }
     let Answer { verdict, run, .. } = &mut found.answer;
     if !run.left_out.is_empty() {
@@ -235,9 +234,26 @@ fn beside(dir: &RunDir, config: &Config, answer: &Answer) -> Result<(String, Vec
 }
 
 /// The page, from what the directory holds.
-pub(crate) fn write_page(dir: &RunDir, config: &Config, answer: &Answer, samples: &Samples) -> Result<()> {
+pub(crate) fn page_of(dir: &RunDir, config: &Config, answer: &Answer, samples: &Samples) -> Result<String> {
     let (settings, trace) = beside(dir, config, answer)?;
-    let page = page(answer, Some(samples), &Beside { trace: &trace, settings: &settings, ..Beside::default() });
+    Ok(page(answer, Some(samples), &Beside { trace: &trace, settings: &settings, ..Beside::default() }))
+}
+
+/// The figures of one of its sections as SVG, if it has any.
+pub(crate) fn figure_of(
+    dir: &RunDir,
+    config: &Config,
+    (answer, samples): (&Answer, &Samples),
+    section: &str,
+) -> Result<Option<String>> {
+    let (settings, trace) = beside(dir, config, answer)?;
+    let beside = Beside { trace: &trace, settings: &settings, ..Beside::default() };
+    Ok(figure(answer, Some(samples), &beside, section))
+}
+
+/// Writes it.
+pub(crate) fn write_page(dir: &RunDir, config: &Config, answer: &Answer, samples: &Samples) -> Result<()> {
+    let page = page_of(dir, config, answer, samples)?;
     dir.record(&[dir.page()])?;
     rundir::write_apart(&dir.page(), page.as_bytes())
 }

@@ -59,9 +59,11 @@ fn first_words(answer: &Answer) -> &str {
     answer.verdict.text.split(':').next().unwrap_or_default()
 }
 
-/// The largest standard error of the probability of a term or an edge.
+/// The largest standard error of the probability of a term, an edge or a number of components.
 fn largest_error(answer: &Answer) -> f64 {
     let edges = answer.found.graphs().into_iter().flat_map(|found| found.edges.probabilities.iter().flatten());
     let terms = answer.found.inclusion().iter().map(|(_, term)| term);
-    terms.chain(edges).map(|part| part.se).filter(|se| se.is_finite()).fold(0.0, f64::max)
+    let counts =
+        answer.found.count().into_iter().flat_map(|found| found.numbers().map(|(_, found)| &found.probability));
+    terms.chain(edges).chain(counts).map(|part| part.se).filter(|se| se.is_finite()).fold(0.0, f64::max)
 }

@@ -40,7 +40,21 @@ impl From<Ending> for ExitCode {
 
 /// 2 for wrong usage and bad input, 1 for everything else.
 pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
-    let bad_input = error.chain().any(|cause| {
+    ExitCode::from(if is_input(error) { 2 } else { 1 })
+}
+
+/// Whether a file that was named is not there.
+pub(crate) fn is_not_found(error: &anyhow::Error) -> bool {
+    let is_not_found = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    error.chain().any(|cause| match (cause.downcast_ref(), cause.downcast_ref()) {
+        (Some(DataError::Io { error, .. }), _) | (_, Some(ConfigError::Io { error, .. })) => is_not_found(error),
+        _ => false,
+    })
+}
+
+/// Whether usage was wrong, or input bad.
+pub(crate) fn is_input(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
         cause.is::<Usage>()
             || cause.is::<DataError>()
             || cause.is::<ConfigError>()
@@ -56,8 +70,7 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
             || matches!(cause.downcast_ref::<RjmcmcError>(), Some(RjmcmcError::Setting(_)))
             || matches!(cause.downcast_ref::<TrainError>(), Some(TrainError::Setting(_)))
             || matches!(cause.downcast_ref::<TrainError>(), Some(TrainError::Load(error)) if is_other(error))
-    });
-    ExitCode::from(if bad_input { 2 } else { 1 })
+    })
 }
 
 /// A file that is fine, but not for this.

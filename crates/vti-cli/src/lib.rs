@@ -1,5 +1,7 @@
-//! The `vti` command: all of it but the name. A library, so that what it reads can be tried without a process ([`untrusted`]).
+//! The `vti` command: all of it but the name. A library, so that what it reads can be tried without a process ([`untrusted`]),
+//! and so that other programs can do what it does ([`api`]).
 
+pub mod api;
 mod args;
 mod budget;
 mod checking;
@@ -27,6 +29,7 @@ mod simulate;
 mod suggest;
 mod unsaved;
 pub mod untrusted;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -57,6 +60,32 @@ enum Command {
         columns is taken to be among the columns.\n\nExample: vti dag data.csv --time-limit 10m"
     )]
     Dag(args::DagArgs),
+    /// How many changes, and when? Rates of events and counts, means or lines that change, straight from a table
+    #[command(
+        name = "changepoints",
+        after_help = "All places of changes are summed or integrated: the answer is exact, and nothing is trained.\n\nExample: vti \
+        changepoints builtin:coal --kind events --time day --start 1 --end 40908 --rate-prior gamma:1,200"
+    )]
+    ChangePoints(Box<args::ChangePointsArgs>),
+    /// How many components? Mixtures of normal distributions, in one or several columns, straight from a table
+    #[command(
+        after_help = "Every number of components is weighed, from 1 on, and which component an observation is from is summed out.\n\nExample: \
+        vti mixture data.csv --column x"
+    )]
+    Mixture(Box<args::MixtureArgs>),
+    /// How many peaks, or sinusoids? Over a polynomial background, with unknown noise, straight from a table
+    #[command(
+        after_help = "No peak at all is a model like any other. Backgrounds, and amplitudes of sinusoids, are integrated out.\n\n\
+        Example: vti peaks spectrum.csv --x energy --y counts --max-peaks 8"
+    )]
+    Peaks(Box<args::PeaksArgs>),
+    /// How many layers of the earth, where, and of what? Under magnetotelluric data, or those of any forward program
+    #[command(
+        after_help = "A program reads one earth per line from standard input: N, the depths of the N - 1 interfaces, ascending, and the \
+        property of every layer from the top, with spaces between. It answers each with one line of as many numbers as the table has \
+        rows, or nan where that earth has no answer, and flushes it. Several processes run side by side and stay open.\n\nExample: vti layers sounding.csv --forward mt"
+    )]
+    Layers(Box<args::LayersArgs>),
     /// The same from a configuration file
     #[command(after_help = "Example: vti init select > run.toml && vti fit run.toml")]
     Fit(args::FitArgs),
@@ -139,6 +168,22 @@ fn run(command: Command) -> Result<Ending> {
             run::run(config, &run_args)
         }
         Command::Dag(args) => {
+            let (config, run_args) = args.settings()?;
+            run::run(config, &run_args)
+        }
+        Command::ChangePoints(args) => {
+            let (config, run_args) = args.settings()?;
+            run::run(config, &run_args)
+        }
+        Command::Mixture(args) => {
+            let (config, run_args) = args.settings()?;
+            run::run(config, &run_args)
+        }
+        Command::Peaks(args) => {
+            let (config, run_args) = args.settings()?;
+            run::run(config, &run_args)
+        }
+        Command::Layers(args) => {
             let (config, run_args) = args.settings()?;
             run::run(config, &run_args)
         }

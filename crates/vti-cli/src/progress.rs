@@ -21,6 +21,7 @@ use crate::phase::PhaseFile;
 use crate::print;
 use crate::rundir::{self, RunDir, unwritable};
 use crate::signals::Signals;
+use crate::watch::Told;
 
 /// A line of `progress.jsonl`: means over the steps since the line before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,6 +135,7 @@ impl<'a> Searching<'a> {
             format!("chains over models: iteration {iteration}, {asked} evidences, {agreement}")
         };
         self.file.tell(text);
+        self.signals.tell(|| Told { text: text(), ..Told::default() });
         let since = self.last.elapsed();
         match self.show {
             Show::Bar if since >= REDRAW => print::redraw(&text()),
@@ -271,6 +273,18 @@ impl<'a> Progress<'a> {
         format!("{run}step {}{of}  bound {elbo:.3}  entropy {:.3}", report.step, report.entropy)
     }
 
+    fn told(&self, report: &StepReport) -> Told {
+        let left = Some(self.time_left(report)).filter(|left| left.is_finite());
+        Told {
+            text: self.text(report),
+            step: Some(report.step),
+            steps: Some(self.steps).filter(|steps| *steps < AS_MANY_AS_FIT),
+            bound: self.smooth,
+            entropy: Some(report.entropy),
+            seconds_left: left,
+        }
+    }
+
     fn draw(&mut self, report: &StepReport) {
         const WIDTH: usize = 20;
         // A time limit may end it before all steps are done.
@@ -298,8 +312,9 @@ impl Observer for Progress<'_> {
         let begin = *self.preparing.get_or_insert_with(Instant::now);
         let left = begin.elapsed().as_secs_f64() * (1.0 - share) / share;
         let left = if share > 0.01 { format!(", {} left", duration(left)) } else { String::new() };
-        let text = format!("preparing: scores of sets of parents, {:.0} %{left}", 100.0 * share);
+        let text = format!("preparing: {:.0} %{left}", 100.0 * share);
         self.phase.tell(|| text.clone());
+        self.signals.tell(|| Told { text: text.clone(), ..Told::default() });
         match self.show {
             Show::Nothing => {}
             Show::Bar => print::redraw(&text),
@@ -344,6 +359,7 @@ impl Observer for Progress<'_> {
         if self.is_due() {
             self.draw(report);
         }
+        self.signals.tell(|| self.told(report));
         if self.show == Show::Lines && self.ends_part(report, TALKS, self.talked) {
             self.talked = report.seconds;
             print::talk(&self.text(report));

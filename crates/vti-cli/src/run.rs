@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use vti::answer::{Answer, Replicate, Run};
+use vti::answer::{Answer, Found, Replicate, Run};
 use vti::device::Device;
 use vti::memory::MemoryEstimate;
 use vti::problem::selection::Enumeration;
@@ -30,24 +30,33 @@ use crate::signals::Signals;
 use crate::unsaved::Unsaved;
 
 /// The whole job.
-pub(crate) fn run(mut config: Config, args: &RunArgs) -> Result<Ending> {
+pub(crate) fn run(config: Config, args: &RunArgs) -> Result<Ending> {
+    run_by(config, args, |config, job| start(config, job))
+}
+
+/// The same with a question that `begin` asks.
+pub(crate) fn run_by(
+    mut config: Config,
+    args: &RunArgs,
+    begin: impl FnOnce(Config, Training<'_>) -> Result<Ending>,
+) -> Result<Ending> {
     let begun = Budget::new(None);
     config.problem.resolve();
     let dir = RunDir::new(&directory(&config));
     let config = if args.resume { resumed(&config, &dir, args)? } else { config };
     let budget = begun.with_limit(config.train.time_limit);
-    start(config, Training { dir: &dir, args, budget })
+    begin(config, Training { dir: &dir, args, budget })
 }
 
 /// What is to be done with the question.
-struct Training<'a> {
+pub(crate) struct Training<'a> {
     dir: &'a RunDir,
     args: &'a RunArgs,
     budget: Budget,
 }
 
 /// Where a run goes.
-fn directory(config: &Config) -> PathBuf {
+pub(crate) fn directory(config: &Config) -> PathBuf {
     let default = || {
         let data = Path::new(config.source.data.trim_start_matches(BUILTIN_PREFIX));
         PathBuf::from(data.file_stem().unwrap_or_default()).with_extension("vti")
@@ -68,6 +77,7 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
     let mut source = wanted.source.clone();
     source.fingerprint.clone_from(&saved.source.fingerprint);
     source.data.clone_from(&saved.source.data);
+    source.table = None;
     if source != saved.source || !wanted.problem.asks_same(&saved.problem) {
         return refuse("problem");
     }
@@ -95,6 +105,7 @@ fn resumed(wanted: &Config, dir: &RunDir, args: &RunArgs) -> Result<Config> {
         saved.machine.method = Method::Vti;
     }
     saved.source.data.clone_from(&wanted.source.data);
+    saved.source.table.clone_from(&wanted.source.table);
     if let (Some(truth), Some(Some(given))) = (saved.problem.truth_mut(), wanted.problem.clone().truth_mut()) {
         *truth = Some(given.clone());
     }
@@ -120,8 +131,10 @@ fn contradicts(change: &str, saved: &Config) -> bool {
 
 /// Says something unless it should be quiet.
 fn talk(args: &RunArgs, text: &str) {
-    if !args.quiet {
-        print::talk(text);
+    match &args.watch {
+        Some(watch) => watch.note(text),
+        None if args.quiet => {}
+        None => print::talk(text),
     }
 }
 
@@ -141,7 +154,9 @@ impl Job for Training<'_> {
         memory::refuse(&needed, "this run")?;
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
         let resolved = trainer.family().settings().clone();
-        if !args.quiet {
+        if args.watch.is_some() {
+            headline(&session, args);
+        } else if !args.quiet {
             announce(&session, &needed, trainer)?;
         }
         // With every choice written out, so that the file says what was done.
@@ -149,15 +164,14 @@ impl Job for Training<'_> {
         if !args.resume {
             dir.begin(&session.config)?;
         }
-        let signals = Signals::listen()?;
+        let signals = Signals::of(args.watch.as_ref())?;
         session.heed(&signals);
         // What cannot be saved any more is told after the answer, which is found all the same.
         let mut unsaved = Unsaved::default();
         let trained = train(&session, dir, &device, &signals, (args, budget), &mut unsaved)?;
         let Some(Trained { fit, replicates, is_longer }) = trained else {
             unsaved.tell()?;
-            print::talk(&interrupted(dir));
-            return Ok(Ending::Interrupted);
+            return Ok(signals.ending(&interrupted(dir)));
         };
         let (posterior, run) = if is_longer || !dir.posterior().exists() {
             unsaved.note(write_planned(&session.config, dir, &fit.stop));
@@ -190,10 +204,22 @@ impl Job for Training<'_> {
 /// How the answer is found. A run that is taken up again, and an earlier version's, has made its choice.
 fn choose<Q: Question>(session: &Session<Q>) -> Result<Method> {
     let (method, closed) = (session.config.machine.method, session.question.in_closed_form());
-    let name = if method == Method::Search { "search" } else { "exact" };
+    let name = match method {
+        Method::Search => "search",
+        Method::Vti => "vti",
+        Method::Exact | Method::Auto => "exact",
+    };
     let refuse = |reason: &str, hint: &str| Err(Usage(format!("--method {name}: {reason}\nhint: {hint}")).into());
     let learn = "--method vti learns the answer";
     match (method, closed) {
+        (Method::Vti, Ok(InClosedForm::Changes(_))) => refuse(
+            "change points of these kinds are summed or integrated exactly, and not learned",
+            "leave --method out, or say --method exact",
+        ),
+        (Method::Search, Ok(InClosedForm::Changes(_))) => {
+            refuse("chains over models are for variable selection", "--method exact sums all places of changes")
+        }
+        (Method::Exact | Method::Auto, Ok(InClosedForm::Changes(_))) => Ok(Method::Exact),
         (Method::Vti, _) | (Method::Auto, Err(_)) => Ok(Method::Vti),
         (Method::Search, Ok(InClosedForm::Selection(_))) => Ok(Method::Search),
         (Method::Search, Ok(InClosedForm::Graphs(_))) => {
@@ -221,9 +247,15 @@ fn answer_in_closed_form<Q: Question>(
     (args, budget): (&RunArgs, Budget),
 ) -> Result<Ending> {
     let method = session.config.machine.method;
-    talk(args, &format!("{}: {}", session.config.source.data, session.question.headline()));
-    session.question.notes().iter().for_each(|note| talk(args, note));
-    talk(args, if method == Method::Exact { EXACT } else { SEARCHED });
+    headline(session, args);
+    talk(
+        args,
+        match session.question.in_closed_form() {
+            Ok(InClosedForm::Changes(_)) => EXACT_CHANGES,
+            _ if method == Method::Exact => EXACT,
+            _ => SEARCHED,
+        },
+    );
     let given = args.of_training(method);
     if !given.is_empty() {
         talk(args, &format!("{}: no effect without training; --method vti trains", given.join(", ")));
@@ -231,7 +263,7 @@ fn answer_in_closed_form<Q: Question>(
     if !args.resume {
         dir.begin(&session.config)?;
     }
-    let signals = Signals::listen()?;
+    let signals = Signals::of(args.watch.as_ref())?;
     signals.end_with("interrupted before there was anything to tell");
     let Some(found) = closed_form::conclude(session, dir, workers, &signals, (budget, args.quiet), false)? else {
         return Ok(signals.ending("interrupted before there was anything to tell"));
@@ -242,15 +274,25 @@ fn answer_in_closed_form<Q: Question>(
     Ok(signals.ending(&search_cut_short(dir)))
 }
 
+/// What the data are, and how they were understood.
+fn headline<Q: Question>(session: &Session<Q>, args: &RunArgs) {
+    talk(args, &format!("{}: {}", session.config.source.data, session.question.headline()));
+    session.question.notes().iter().for_each(|note| talk(args, note));
+}
+
 /// What people look at first.
 fn files(answer: &Answer) -> &'static str {
-    match answer.found.graphs() {
-        None => "models.csv and report.html",
-        Some(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
+    match answer.found {
+        Found::Select(_) | Found::Own(_) => "models.csv and report.html",
+        Found::Dag(_) => "edges.csv, models.csv, graph.dot, graph.graphml and report.html",
+        Found::Count(_) => "curves.csv, positions.csv and report.html",
     }
 }
 
 const EXACT: &str = "all models can be summed in closed form: the answer is exact, and nothing is trained";
+
+const EXACT_CHANGES: &str =
+    "all places of changes are summed or integrated: the answer is exact, and nothing is trained";
 
 const SEARCHED: &str = "evidences of models are in closed form, but there are too many models to sum all: chains over models with \
     exact evidences answer, and nothing is trained";

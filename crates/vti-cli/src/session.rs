@@ -29,16 +29,25 @@ impl<Q: Question> Session<Q> {
         check_device(&config.machine.device)?;
         config.problem.resolve();
         let question = Q::load(&config)?;
+        question.write_out(&mut config);
         let source = &mut config.source;
         if source.fingerprint.as_ref().is_some_and(|expected| expected != question.fingerprint()) {
             let hint = "hint: put the data back, or start a new run";
             return Err(Usage(format!("{}: the data have changed since the run began\n{hint}", source.data)).into());
         }
         source.fingerprint = Some(question.fingerprint().into());
-        source.data = lasting(&source.data);
+        if source.table.is_none() {
+            source.data = lasting(&source.data);
+        }
         if let Some(Some(truth)) = config.problem.truth_mut() {
             *truth = lasting(truth);
         }
+        Ok(Self { config, question })
+    }
+
+    /// With a question that a program has asked itself.
+    pub(crate) fn of(config: Config, question: Q) -> Result<Self> {
+        check_device(&config.machine.device)?;
         Ok(Self { config, question })
     }
 

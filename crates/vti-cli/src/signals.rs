@@ -11,6 +11,7 @@ use signal_hook::flag;
 
 use crate::failure::{Ending, INTERRUPTED};
 use crate::print;
+use crate::watch::{Told, Watch};
 
 /// Whether somebody wants the program to stop.
 #[derive(Clone, Debug, Default)]
@@ -20,12 +21,20 @@ pub(crate) struct Signals {
     at_once: Arc<AtomicBool>,
     /// What is said when the first signal ends the program: there is a text where nobody asks whether to stop.
     unheeded: Arc<Mutex<Option<String>>>,
+    /// The program that started the run and watches it: nothing is printed then, and no signal heard.
+    watch: Option<Watch>,
 }
 
 /// Time between two looks whether somebody wants to stop what cannot stop by itself.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Signals {
+    /// What the program says that watches the run; signals where there is none.
+    pub(crate) fn of(watch: Option<&Watch>) -> Result<Self> {
+        let watched = |watch: &Watch| Self { stop: watch.flag(), watch: Some(watch.clone()), ..Self::default() };
+        watch.map_or_else(Self::listen, |watch| Ok(watched(watch)))
+    }
+
     /// Listens from here on.
     pub(crate) fn listen() -> Result<Self> {
         let signals = Self::default();
@@ -80,14 +89,25 @@ impl Signals {
         Arc::clone(&self.stop)
     }
 
+    /// Whether to stop. Returns once a run that was paused goes on.
     pub(crate) fn stopped(&self) -> bool {
+        self.watch.iter().for_each(Watch::wait);
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Tells whoever watches how far the run has come.
+    pub(crate) fn tell(&self, told: impl FnOnce() -> Told) {
+        if let Some(watch) = &self.watch {
+            watch.tell(told());
+        }
     }
 
     /// How a command ends that has written what it had when somebody wanted it to stop, which it then says.
     pub(crate) fn ending(&self, cut_short: &str) -> Ending {
         if self.stopped() {
-            print::talk(cut_short);
+            if self.watch.is_none() {
+                print::talk(cut_short);
+            }
             return Ending::Interrupted;
         }
         Ending::Done

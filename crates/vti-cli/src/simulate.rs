@@ -5,13 +5,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
+use vti::problem::changepoints::simulate::SimulateSettings as SeriesSettings;
+use vti::problem::changepoints::{self, Series};
 use vti::problem::dag::Sem;
 use vti::problem::dag::simulate::{SimulationSettings, simulate};
+use vti::problem::layers::simulate::{self as layers, SimulateSettings as SoundingSettings};
 use vti::problem::selection::RegressionData;
 use vti::problem::selection::simulate::{
     CorrelatedSettings, Misspecification, RobustSettings, Simulated, correlated, robust,
 };
+use vti::problem::{mixture, peaks};
 use vti_report::files::{Cells, CsvTable};
+
+use crate::args::{KindName, ShapeName};
+use crate::failure::Usage;
 
 /// Options of `vti simulate`.
 #[derive(Args)]
@@ -30,6 +37,14 @@ enum Kind {
     Dag(DagArgs),
     /// Weighted sums along a random graph
     LinearDag(LinearDagArgs),
+    /// A series with changes at equal distances
+    Changepoints(ChangesArgs),
+    /// Observations from normal components that lie apart
+    Mixture(MixtureArgs),
+    /// A spectrum of peaks over a sloping background, or a sum of sinusoids
+    Peaks(PeaksArgs),
+    /// A magnetotelluric sounding over layers of 100 Ωm and 10 Ωm in turn
+    Layers(LayersArgs),
 }
 
 /// How far data are from what the robust likelihood assumes.
@@ -100,6 +115,168 @@ struct CorrelatedArgs {
     out: PathBuf,
 }
 
+#[derive(Args)]
+struct ChangesArgs {
+    /// What is constant between changes
+    #[arg(long, value_enum, default_value_t = KindName::Means)]
+    kind: KindName,
+    /// Rows; of events about how many there are
+    #[arg(long, default_value_t = SeriesSettings::default().rows)]
+    rows: usize,
+    /// Changes
+    #[arg(long, default_value_t = SeriesSettings::default().changes)]
+    changes: usize,
+    /// By how much levels differ, in standard deviations of the noise; rates by the factor 1 + SIZE
+    #[arg(long, allow_negative_numbers = true, default_value_t = SeriesSettings::default().size)]
+    size: f64,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE.csv")]
+    out: PathBuf,
+}
+
+impl ChangesArgs {
+    fn run(&self, talk: &dyn Fn(&str)) -> Result<()> {
+        let Self { kind, rows, changes, size, seed, out } = self;
+        let settings =
+            SeriesSettings { kind: (*kind).into(), rows: *rows, changes: *changes, size: *size, seed: *seed };
+        let simulated = changepoints::simulate::simulate(&settings)?;
+        let (names, columns): (&[&str], Vec<&[f64]>) = match &simulated.series {
+            Series::Events { times, .. } => (&["time"], vec![times]),
+            Series::Rows { times, values, .. } => (&["time", "y"], vec![times, values]),
+        };
+        write(names.iter().copied(), &columns, None, out)?;
+        talk(&format!("wrote {} rows to {}", simulated.series.len(), out.display()));
+        if let Series::Events { start, end, .. } = simulated.series {
+            talk(&format!("events were observed from {start} to {end}"));
+        }
+        let places: Vec<String> = simulated.positions.iter().map(f64::to_string).collect();
+        talk(&format!("changes: {}", if places.is_empty() { "none".into() } else { places.join(", ") }));
+        Ok(())
+    }
+}
+
+#[derive(Args)]
+struct MixtureArgs {
+    /// Rows
+    #[arg(long, default_value_t = 200)]
+    rows: usize,
+    /// Components
+    #[arg(long, default_value_t = 3)]
+    components: usize,
+    /// Columns
+    #[arg(long, default_value_t = 1)]
+    columns: usize,
+    /// Distance of neighbouring components, in standard deviations
+    #[arg(long, allow_negative_numbers = true, default_value_t = 4.0)]
+    separation: f64,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE.csv")]
+    out: PathBuf,
+}
+
+impl MixtureArgs {
+    fn run(&self, talk: &dyn Fn(&str)) -> Result<()> {
+        let Self { rows, components, columns, separation, seed, out } = self;
+        if *components == 0 || *columns == 0 || !separation.is_finite() {
+            return Err(Usage("components and columns must be at least 1, and a separation finite".into()).into());
+        }
+        let truth = mixture::simulate::Truth::apart(*components, *columns, *separation);
+        let (values, _) = truth.draw(*rows, *seed);
+        let names = mixture::simulate::names(*columns);
+        let columns: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
+        write(names.iter().map(String::as_str), &columns, None, out)?;
+        talk(&format!("wrote {rows} rows of {components} components to {}", out.display()));
+        Ok(())
+    }
+}
+
+#[derive(Args)]
+struct PeaksArgs {
+    /// What is added to the background
+    #[arg(long, value_enum, default_value_t = ShapeName::Gaussian)]
+    shape: ShapeName,
+    /// Rows, at even places from 0 to 10
+    #[arg(long, default_value_t = 200)]
+    rows: usize,
+    /// Peaks or sinusoids
+    #[arg(long, default_value_t = 3)]
+    peaks: usize,
+    /// Standard deviation of the noise; peaks are 0.6 to 1.5 high
+    #[arg(long, allow_negative_numbers = true, default_value_t = 0.1)]
+    noise: f64,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE.csv")]
+    out: PathBuf,
+}
+
+impl PeaksArgs {
+    fn run(&self, talk: &dyn Fn(&str)) -> Result<()> {
+        let Self { shape, rows, peaks, noise, seed, out } = self;
+        if !(*noise >= 0.0 && noise.is_finite()) {
+            return Err(Usage(format!("a noise of {noise}: it must be at least 0")).into());
+        }
+        let truth = peaks::simulate::Truth::spread((*shape).into(), *peaks, *noise);
+        let (x, y) = truth.draw(*rows, *seed);
+        write(["x", "y"].into_iter(), &[&x, &y], None, out)?;
+        talk(&format!("wrote {rows} rows to {}", out.display()));
+        let places: Vec<String> = truth.peaks.iter().map(|peak| format!("{:.3}", peak.position)).collect();
+        let what = if matches!(shape, ShapeName::Sinusoid) { "frequencies" } else { "positions" };
+        talk(&format!("{what}: {}", if places.is_empty() { "none".into() } else { places.join(", ") }));
+        Ok(())
+    }
+}
+
+#[derive(Args)]
+struct LayersArgs {
+    /// Periods, from 0.001 s to 1000 s
+    #[arg(long, default_value_t = SoundingSettings::default().rows)]
+    rows: usize,
+    /// Layers, the half space below the others included
+    #[arg(long, default_value_t = SoundingSettings::default().layers)]
+    layers: usize,
+    /// Errors as a share of apparent resistivities; those of phases are half of it, in radians
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, default_value_t = SoundingSettings::default().noise)]
+    noise: f64,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE.csv")]
+    out: PathBuf,
+}
+
+impl LayersArgs {
+    fn run(&self, talk: &dyn Fn(&str)) -> Result<()> {
+        let Self { rows, layers, noise, seed, out } = self;
+        let settings = SoundingSettings { rows: *rows, layers: *layers, noise: *noise, seed: *seed };
+        let layers::Simulated { sounding, earth } = layers::simulate(&settings)?;
+        let names = ["period", "resistivity", "resistivity_error", "phase", "phase_error"];
+        let columns = [
+            &sounding.periods[..],
+            &sounding.resistivity,
+            &sounding.resistivity_error,
+            &sounding.phase,
+            &sounding.phase_error,
+        ];
+        write(names.into_iter(), &columns, None, out)?;
+        talk(&format!("wrote {rows} rows to {}", out.display()));
+        let depths: Vec<String> = earth.depths.iter().map(|depth| format!("{depth:.0} m")).collect();
+        talk(&format!("interfaces: {}", if depths.is_empty() { "none".into() } else { depths.join(", ") }));
+        let values: Vec<String> = earth.values.iter().map(|value| format!("{value} Ωm")).collect();
+        talk(&format!("layers: {}", values.join(", ")));
+        Ok(())
+    }
+}
+
 /// Causal graphs, whatever the equations along them.
 #[derive(Args)]
 struct LinearDagArgs {
@@ -163,6 +340,10 @@ pub(crate) fn run(args: &SimulateArgs, talk: &dyn Fn(&str)) -> Result<()> {
         }
         Kind::Dag(DagArgs { graph, hidden, bias }) => graph.run(Sem::Mlp { hidden: *hidden, bias: *bias }, talk),
         Kind::LinearDag(graph) => graph.run(Sem::Linear {}, talk),
+        Kind::Changepoints(changes) => changes.run(talk),
+        Kind::Mixture(mixture) => mixture.run(talk),
+        Kind::Peaks(peaks) => peaks.run(talk),
+        Kind::Layers(layers) => layers.run(talk),
     }
 }
 

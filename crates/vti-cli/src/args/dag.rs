@@ -76,6 +76,15 @@ pub(crate) enum MissingName {
     Drop,
 }
 
+impl From<MissingName> for Missing {
+    fn from(name: MissingName) -> Self {
+        match name {
+            MissingName::Error => Self::Error,
+            MissingName::Drop => Self::Drop,
+        }
+    }
+}
+
 /// A table, and what is assumed about its causes and effects; hidden common causes are assumed away.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GraphArgs {
@@ -223,11 +232,7 @@ impl GraphArgs {
         asked.max_parents = max_parents.or(asked.max_parents);
         replace_list(&mut source.include, include);
         replace_list(&mut source.exclude, exclude);
-        let missing = missing.map(|missing| match missing {
-            MissingName::Error => Missing::Error,
-            MissingName::Drop => Missing::Drop,
-        });
-        replace(&mut source.missing, &missing);
+        replace(&mut source.missing, &missing.map(Missing::from));
         replace_list(&mut source.missing_values, missing_values);
         replace_list(&mut asked.log, log);
         let scale = scale.map(|scale| match scale {

@@ -1,6 +1,10 @@
 //! Options of commands that train, and how they become settings.
 
+mod changepoints;
 mod dag;
+mod layers;
+mod mixture;
+mod peaks;
 mod select;
 
 use std::path::PathBuf;
@@ -8,12 +12,17 @@ use std::path::PathBuf;
 use clap::Args;
 use vti::check::Depth;
 
+pub(crate) use changepoints::{ChangeArgs, ChangePointsArgs, KindName};
 pub(crate) use dag::{DagArgs, GraphArgs};
+pub(crate) use layers::LayersArgs;
+pub(crate) use mixture::MixtureArgs;
+pub(crate) use peaks::{PeaksArgs, ShapeName};
 pub(crate) use select::{QuestionArgs, SelectArgs};
 
 use crate::config::{Config, ConfigError, Method, Precision};
 use crate::data::STDIN;
 use crate::rundir::Replace;
+use crate::watch::Watch;
 
 /// Steps of a run that only its time limits.
 pub(crate) const AS_MANY_AS_FIT: u64 = 1_000_000;
@@ -57,7 +66,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) resume: bool,
     /// How the answer is found. exact: by sums over all models, without training, so that options about training have no
-    /// effect; for a Gaussian response with up to 20 optional terms, and for linear graphs of up to 15 nodes. search: by chains
+    /// effect; for a Gaussian response with up to 20 optional terms, for linear graphs of up to 15 nodes, and for change points. search: by chains
     /// over models with exact evidences, without training, for a Gaussian response with any number of them. vti: learned.
     /// auto: the first of these that is possible [default: auto; of the demo: vti]
     #[arg(long, value_enum)]
@@ -100,6 +109,9 @@ pub(crate) struct RunArgs {
     /// Leave cells of CSV files as they are, also those that a spreadsheet would take for formulas
     #[arg(long)]
     pub(crate) raw_csv: bool,
+    /// Who watches the run, where a program started it.
+    #[arg(skip)]
+    pub(crate) watch: Option<Watch>,
 }
 
 impl RunArgs {
@@ -149,6 +161,7 @@ impl RunArgs {
             json: _,
             quiet: _,
             raw_csv,
+            watch: _,
         } = self;
         let Config { problem, train, machine, check, output, .. } = config;
         replace(&mut check.opinion.depth, &look.map(Depth::from));
@@ -191,7 +204,7 @@ fn replace_list<T>(place: &mut Vec<T>, listed: Vec<T>) {
 /// `vti fit`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FitArgs {
-    /// A configuration file; `vti init select` and `vti init dag` print examples
+    /// A configuration file; `vti init KIND` prints an example
     pub(crate) config: PathBuf,
     #[command(flatten)]
     pub(crate) run: RunArgs,

@@ -12,15 +12,16 @@ use crate::failure::Usage;
 /// What is assumed about a table, once it is known which column is the response.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProblemArgs {
-    /// What is assumed about the response: gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic,
-    /// poisson, negative-binomial, negative-binomial:SIZE (variance mean + mean²/SIZE, SIZE being learned unless it is given)
-    /// [default: gaussian]
+    /// What is assumed about the response: gaussian, gaussian:SIGMA, robust (normal errors of
+    /// standard deviation σ, a tenth of them 10σ; σ is learned), robust:ALPHA,S1,S2 (a share of ALPHA has S2 instead of S1,
+    /// both in the units of the response), student-t:DF, logistic (two values), multinomial (one of several
+    /// categories, compared with the first), poisson, negative-binomial, negative-binomial:SIZE (variance mean + mean²/SIZE, SIZE being learned unless it is given) [default: gaussian]
     #[arg(long, requires = "response", value_parser = likelihood)]
     pub(crate) likelihood: Option<Likelihood>,
     /// Prior of the coefficients: g, g:G, hyper-g, hyper-g:A, hyper-g-n, hyper-g-n:A, zellner-siow, normal:SCALE [default: g].
     /// With g and its mixtures the intercept is flat and p(σ) ∝ 1/σ where σ is unknown; mixtures (A is 3 by default) are for
-    /// gaussian. With normal the intercept is normal too, and log σ is normal around that of the response, with standard
-    /// deviation 1
+    /// gaussian. With normal the intercept is normal too, and log σ is normal around that of the response (of robust errors
+    /// around that of 1.48 times its median absolute deviation), with standard deviation 1
     #[arg(long, requires = "response", value_parser = prior)]
     pub(crate) prior: Option<CoefficientPrior>,
     /// Prior of the models: uniform, bernoulli:P, beta-binomial:A,B [default: uniform]
@@ -48,8 +49,8 @@ pub(crate) struct ProblemArgs {
     /// Rows count as often as this column says: a row of weight 2 is there twice (frequencies, whole or not, no precisions)
     #[arg(long, requires = "response", value_name = "COLUMN")]
     pub(crate) weights: Option<String>,
-    /// Which terms may matter, by a formula: a, a:b (product), a*b (a, b and a:b), a^2 (square), . (all columns), (a+b+c)^2 and
-    /// .^2 (each and all pairs), (a+b):c; separated by commas; `…` around names with such signs. Means are taken from numbers
+    /// Which terms may matter, by a formula: a, a:b and a:b:c (products), a*b (a, b and a:b), a^2 (square), . (all columns),
+    /// (a+b+c)^2 and .^2 (each and all pairs), (a+b+c)^3 (and products of three), (a+b):c; separated by commas; `…` around names with such signs. Means are taken from numbers
     /// before they are multiplied, unless columns are left as they were measured; categories are multiplied level by level.
     /// Without it: all columns
     #[arg(long, requires = "response", value_name = "FORMULA")]
@@ -201,22 +202,28 @@ fn likelihood(text: &str) -> Result<Likelihood, String> {
     match text.split(':').next().unwrap_or_default() {
         "gaussian" => Ok(Likelihood::Gaussian { sigma: parts(text, "gaussian:SIGMA")?.map(|[sigma]| sigma) }),
         "robust" => {
-            // The paper's.
-            let [alpha, sigma1, sigma2] = parts(text, "robust:ALPHA,S1,S2")?.unwrap_or([0.1, 1.0, 10.0]);
-            Ok(Likelihood::Robust { alpha, sigma1, sigma2 })
+            let known = |[alpha, sigma1, sigma2]: [f64; 3]| Likelihood::Robust {
+                alpha,
+                sigma1: Some(sigma1),
+                sigma2: Some(sigma2),
+            };
+            Ok(parts(text, "robust:ALPHA,S1,S2")?.map_or(Likelihood::ROBUST, known))
         }
         "student-t" => match parts(text, "student-t:DF")? {
             Some([df]) => Ok(Likelihood::StudentT { df }),
             None => Err("degrees of freedom are needed: student-t:DF".into()),
         },
         "logistic" if !text.contains(':') => Ok(Likelihood::Logistic {}),
+        "multinomial" if !text.contains(':') => Ok(Likelihood::Multinomial {}),
         "poisson" if !text.contains(':') => Ok(Likelihood::Poisson {}),
         "negative-binomial" => {
             Ok(Likelihood::NegativeBinomial { size: parts(text, "negative-binomial:SIZE")?.map(|[size]| size) })
         }
-        _ => Err("there are gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic, poisson, \
-                  negative-binomial, negative-binomial:SIZE"
-            .into()),
+        _ => {
+            Err("there are gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic, multinomial, \
+                  poisson, negative-binomial, negative-binomial:SIZE"
+                .into())
+        }
     }
 }
 

@@ -47,7 +47,8 @@ pub(crate) struct CheckArgs {
     /// How far to look beyond what was learned; by default as far as the run
     #[arg(long, value_enum)]
     depth: Option<Look>,
-    /// So many times the work of the run's settings (check.anneal.work) may go into evidences of the nodes of non-linear graphs
+    /// So many times the work of the run's settings (check.anneal.work; by default as much as training took) may go into
+    /// evidences of the nodes of non-linear graphs
     #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     effort: u64,
     #[command(flatten)]
@@ -71,7 +72,7 @@ pub(crate) struct RefineArgs {
 
 pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
     let (dir, mut config) = RunDir::open(&args.dir)?;
-    config.check.anneal.work *= args.effort as f64;
+    config.check.anneal.effort *= args.effort as f64;
     config.check.draws = args.draws.map_or(config.check.draws, |draws| draws as usize);
     // Who checks q does not want another one.
     config.check.lesson.rounds = 0;

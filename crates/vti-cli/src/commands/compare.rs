@@ -33,6 +33,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Ending> {
     let (model, parts) = match first.found {
         Found::Select(_) | Found::Own(_) => ("highest-probability model", "inclusion off"),
         Found::Dag(_) => ("edges of the most probable graph", "edges off"),
+        Found::Count(_) => ("most probable number", "probability off"),
     };
     let header = ["run", "log evidence", "bound", "k̂", model, parts, "seconds", "verdict"];
     let mut rows = vec![header.map(String::from).to_vec()];
@@ -58,6 +59,8 @@ fn check_same(name: &str, run: &Answer, (first_name, first): &(String, Answer)) 
         (Found::Own(_), Found::Own(_)) if run.title == first.title => Ok(()),
         (Found::Dag(own), Found::Dag(other)) if own.edges.nodes == other.edges.nodes => Ok(()),
         (Found::Dag(_), Found::Dag(_)) => refuse("has graphs over other nodes"),
+        (Found::Count(own), Found::Count(other)) if own.counted == other.counted => Ok(()),
+        (Found::Count(_), Found::Count(_)) => refuse("counts something else"),
         _ => refuse("answers another kind of question"),
     }
 }
@@ -67,6 +70,7 @@ fn line(name: &str, run: &Answer, first: &Answer) -> Vec<String> {
     let model = match &run.found {
         Found::Select(found) | Found::Own(found) => found.highest_probability_model.clone(),
         Found::Dag(found) => found.graph.most_probable.len().to_string(),
+        Found::Count(found) => found.most_probable.to_string(),
     };
     vec![
         name.into(),
@@ -95,7 +99,13 @@ fn farthest(run: &Answer, first: &Answer) -> f64 {
         Some((own.corrected - other.corrected).abs())
     });
     let edges = edges(run).into_iter().zip(edges(first)).map(|(own, other)| (own - other).abs());
-    terms.chain(edges).fold(0.0, f64::max)
+    // A number that one of them does not allow has no probability there.
+    let of = |run: &Answer, count: &str| {
+        run.found.count().and_then(|found| found.components.get(count)).map_or(0.0, |found| found.probability.corrected)
+    };
+    let counts = run.found.count().into_iter().flat_map(|found| found.components.0.iter());
+    let counts = counts.map(|(count, found)| (found.probability.corrected - of(first, count)).abs());
+    terms.chain(edges).chain(counts).fold(0.0, f64::max)
 }
 
 /// Edges that are listed at most.

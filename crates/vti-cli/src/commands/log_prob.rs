@@ -48,42 +48,65 @@ struct Densities<'a> {
 impl Job for Densities<'_> {
     fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
-        let known = if session.config.is_learned() {
-            Known::Learned(Box::new(session.posterior(dir, &device)?))
-        } else {
-            Known::InClosedForm(closed_form::posterior(&session, dir, device.workers())?)
-        };
-        let source = Source::read(&args.points)?;
-        let subject = session.question.subject(&session.config);
-        let table = densities(&source, &subject, &known, &*session.problem(), Cells::raw_if(args.raw_csv))?;
-        deliver(args.out.as_deref(), &table)
+        let found = of_run(&session, dir, &device, &Source::read(&args.points)?)?;
+        let mut table = CsvTable::new(Cells::raw_if(args.raw_csv), ["model", "word", "log_q", "log_target"])?;
+        for PointDensity { label, word, log_q, log_target } in found {
+            table.row([label, word, log_q.to_string(), log_target.to_string()])?;
+        }
+        deliver(args.out.as_deref(), &table.bytes()?)
     }
 }
 
-/// The table of log densities at the points that a table lists.
+/// What is known of a point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PointDensity {
+    /// Its model, as people read it.
+    pub label: String,
+    /// Its model's symbols.
+    pub word: String,
+    /// `log q(m, θ)`, in the units of the data; of exact answers `log p(m, θ | y)`.
+    pub log_q: f64,
+    /// `log p(m) p(y, θ | m)`, likewise.
+    pub log_target: f64,
+}
+
+/// Log densities of a finished run at the points that a table lists.
+pub(crate) fn of_run<Q: Question, D: Device>(
+    session: &Session<Q>,
+    dir: &RunDir,
+    device: &D,
+    source: &Source,
+) -> Result<Vec<PointDensity>> {
+    let known = if session.config.is_learned() {
+        Known::Learned(Box::new(session.posterior(dir, device)?))
+    } else {
+        Known::InClosedForm(closed_form::posterior(session, dir, device.workers())?)
+    };
+    densities(source, &session.question.subject(&session.config), &known, &*session.problem())
+}
+
+/// Log densities at the points that a table lists.
 pub(crate) fn densities<D: Device>(
     source: &Source,
     subject: &Subject<'_>,
     known: &Known<'_, D>,
     problem: &dyn Problem,
-    cells: Cells,
-) -> Result<Vec<u8>> {
+) -> Result<Vec<PointDensity>> {
     let (raw, words) = (source.parse(&Words::default())?, source.texts("word")?);
     raw.check_names()?;
     let points = points(&raw, words.as_deref(), subject, known, problem.space())?;
     let possible: Vec<Point> = points.iter().filter(|place| place.possible).map(|place| place.point.clone()).collect();
     let mut found = known.log_q(&possible)?.into_iter();
-    let mut table = CsvTable::new(cells, ["model", "word", "log_q", "log_target"])?;
-    for Place { point: Point { model, theta }, log_jacobian, possible } in &points {
+    let density = |Place { point: Point { model, theta }, log_jacobian, possible }: &Place| {
         let (mut log_q, mut log_target) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         if *possible {
             let log_density = problem.log_density(model, theta, &mut vec![0.0; theta.len()])?;
             log_q = found.next().unwrap_or(f64::NAN) + log_jacobian;
             log_target = problem.log_prior(model) + log_density + log_jacobian;
         }
-        table.row([problem.space().label(model), model.to_string(), log_q.to_string(), log_target.to_string()])?;
-    }
-    Ok(table.bytes()?)
+        Ok(PointDensity { label: problem.space().label(model), word: model.to_string(), log_q, log_target })
+    };
+    points.iter().map(density).collect()
 }
 
 /// A point in learned parameters.
@@ -157,23 +180,26 @@ fn points<D: Device>(
         let measured: Vec<f64> = columns.iter().map(|column| column[row]).collect();
         let active: Vec<usize> = (0..measured.len()).filter(|&place| !measured[place].is_nan()).collect();
         let fits = |model: &Model| known.active_parameters(model) == active;
-        let model = subject.model_of(&active).filter(fits).ok_or_else(|| {
+        let found = subject.model_of(&active).filter(fits);
+        let word = words.map(|words| words[row].as_str()).filter(|word| !word.is_empty());
+        let (file, place) = (&raw.file, raw.place(row));
+        let no_model = || {
             Usage(format!(
-                "{}: {}: no model has just these parameters\nhint: parameters that are in every model need a value, and \
-                 those of one term come together",
-                raw.file,
-                raw.place(row)
+                "{file}: {place}: no model has just these parameters\nhint: parameters that are in every model need a value, and \
+                 those of one term come together"
             ))
-        })?;
-        let model = match words.map(|words| words[row].as_str()).filter(|word| !word.is_empty()) {
-            None => model,
-            Some(word) => named(word, &model, space).ok_or_else(|| {
-                let (file, place) = (&raw.file, raw.place(row));
+        };
+        let model = match (found, word) {
+            (Some(model), None) => model,
+            (Some(model), Some(word)) => named(word, &model, space).ok_or_else(|| {
                 Usage(format!(
                     "{file}: {place}: the word {word} does not mean the model of these parameters ({model} does)\nhint: \
                      take the column `word` out"
                 ))
             })?,
+            // Of a problem of one's own nobody knows the model by its parameters.
+            (None, Some(word)) => allowed(word, space).filter(fits).ok_or_else(no_model)?,
+            (None, None) => return Err(no_model().into()),
         };
         let (theta, log_jacobian) = units.to_learned(&active, &measured);
         let possible = units.is_possible(&measured);
@@ -184,13 +210,18 @@ fn points<D: Device>(
 
 /// A word as it is written, if it means this model.
 fn named(text: &str, model: &Model, space: &dyn ModelSpace) -> Option<Model> {
-    let symbols: Result<Vec<u16>, _> = if text.contains(' ') {
+    let word = allowed(text, space)?;
+    let mut canonical = word.to_vec();
+    space.canonical(&mut canonical);
+    (canonical[..] == model[..]).then_some(word)
+}
+
+/// A word as it is written, if it is one of the space.
+fn allowed(text: &str, space: &dyn ModelSpace) -> Option<Model> {
+    let symbols: Result<Vec<u16>, _> = if text.contains(' ') || space.arities().len() == 1 {
         text.split_whitespace().map(str::parse).collect()
     } else {
         text.chars().map(|symbol| symbol.to_string().parse()).collect()
     };
-    let word = symbols.ok().filter(|word| space.is_allowed(word))?;
-    let mut canonical = word.clone();
-    space.canonical(&mut canonical);
-    (canonical[..] == model[..]).then(|| word.into())
+    symbols.ok().filter(|word| space.is_allowed(word)).map(Model::from)
 }

@@ -21,7 +21,7 @@ use crate::config::ProblemConfig;
 use crate::failure::{Ending, Usage};
 use crate::print;
 use crate::progress::duration;
-use crate::question::{Question, Select};
+use crate::question::{Layered, Mixed, PeakSearch, Question, Select, other_kind};
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -86,18 +86,42 @@ struct FoundModel<'a> {
 }
 
 pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
-    let RjmcmcArgs { question, seed, chains, sweeps, burn_in, thin, top, out, json, quiet, raw_csv } = args;
-    let config = question.settings()?;
-    if matches!(config.problem, ProblemConfig::Dag(_)) {
-        return Err(Usage(format!(
-            "{}: reversible jump chains are for variable selection, not for causal graphs\nhint: `vti enumerate` gives the \
-             exact answer for linear equations with known noise over at most 5 nodes; `vti refine` runs chains on a trained \
-             run",
-            config.source.data
-        ))
-        .into());
+    let config = args.question.clone().settings()?;
+    let refuse = |what: &str, hint: &str| {
+        let data = &config.source.data;
+        Err(Usage(format!("{data}: there are no reversible jump chains for {what}\nhint: {hint}")).into())
+    };
+    match &config.problem {
+        ProblemConfig::Select(_) => {
+            let session = Session::<Select>::new(config)?;
+            // The prior of the coefficients, as in the paper, where it is normal.
+            let pseudo = Pseudo::of_selection(&session.question.selection);
+            let names = session.question.selection.design().terms().iter().map(|(name, _)| name.clone()).collect();
+            run_chains(args, &session, pseudo, names)
+        }
+        ProblemConfig::Mixture(_) => run_chains(args, &Session::<Mixed>::new(config)?, Pseudo::default(), Vec::new()),
+        ProblemConfig::Peaks(_) => {
+            run_chains(args, &Session::<PeakSearch>::new(config)?, Pseudo::default(), Vec::new())
+        }
+        ProblemConfig::Layers(_) => run_chains(args, &Session::<Layered>::new(config)?, Pseudo::default(), Vec::new()),
+        ProblemConfig::Own(_) => Err(other_kind(&config)),
+        ProblemConfig::Changepoints(_) => refuse("change points", "`vti enumerate` gives the exact answer"),
+        ProblemConfig::Dag(_) => refuse(
+            "causal graphs",
+            "`vti enumerate` gives the exact answer for linear equations with known noise over at most 5 nodes; `vti refine` runs \
+             chains on a trained run",
+        ),
     }
-    let session = Session::<Select>::new(config)?;
+}
+
+/// Chains of a question whose models have parts of these names.
+fn run_chains<Q: Question>(
+    args: RjmcmcArgs,
+    session: &Session<Q>,
+    pseudo: Pseudo,
+    names: Vec<String>,
+) -> Result<Ending> {
+    let RjmcmcArgs { question: _, seed, chains, sweeps, burn_in, thin, top, out, json, quiet, raw_csv } = args;
     let default = RjmcmcSettings::default();
     let settings = RjmcmcSettings {
         seed: seed.unwrap_or(session.config.train.seed),
@@ -105,8 +129,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
         sweeps: sweeps.unwrap_or(default.sweeps),
         burn_in: burn_in.unwrap_or(default.burn_in),
         thin: thin.unwrap_or(default.thin),
-        // The prior of the coefficients, as in the paper, where it is normal.
-        pseudo: Pseudo::of_selection(&session.question.selection),
+        pseudo,
         ..default
     };
     if !quiet {
@@ -120,7 +143,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
         }
         if signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let found = rjmcmc(&*session.question.selection, &session.workers()?, &settings, &mut observe);
+    let found = rjmcmc(&*session.question.problem(), &session.workers()?, &settings, &mut observe);
     if bar {
         print::redraw("");
     }
@@ -133,7 +156,7 @@ pub(crate) fn run(args: RjmcmcArgs) -> Result<Ending> {
     };
     let ending = if signals.stopped() { Ending::Interrupted } else { Ending::Done };
     // Printed first: the file may not be possible to write.
-    let found = describe(&session, &chains, top, start.elapsed().as_secs_f64());
+    let found = describe(names, &chains, top, start.elapsed().as_secs_f64());
     if json {
         print::data(&serde_json::to_string_pretty(&found)?)?;
     } else if !quiet {
@@ -154,10 +177,9 @@ fn line(progress: &Progress, seconds: f64) -> String {
     format!("{phase}: sweep {sweeps} of {total}  births accepted {rate:.0} %  {left} left")
 }
 
-fn describe<'a>(session: &Session<Select>, chains: &'a Chains, top: usize, seconds: f64) -> Found<'a> {
-    let names = session.question.selection.design().terms().iter().map(|(name, _)| name.clone());
+fn describe(names: Vec<String>, chains: &Chains, top: usize, seconds: f64) -> Found<'_> {
     Found {
-        inclusion: Ordered(names.zip(chains.inclusion.iter().copied()).collect()),
+        inclusion: Ordered(names.into_iter().zip(chains.inclusion.iter().copied()).collect()),
         models: chains.models.iter().take(top).map(model).collect(),
         rhat: chains.rhat,
         effective: chains.effective,
@@ -207,9 +229,11 @@ fn text(found: &Found<'_>) -> String {
         percent(&acceptance.within)
     );
     let warnings: String = found.warnings.iter().map(|warning| format!("\nwarning: {warning}")).collect();
+    // Models without parts are told apart by their labels alone.
+    let inclusion = if found.inclusion.0.is_empty() { String::new() } else { table(&inclusion) + "\n\n" };
     format!(
-        "{}\n\n{}\n\n{chains} chains, {kept} states kept of each, in {}\n{moves}{warnings}\n{}",
-        table(&inclusion),
+        "{}{}\n\n{chains} chains, {kept} states kept of each, in {}\n{moves}{warnings}\n{}",
+        inclusion,
         table(&models),
         duration(*seconds),
         verdict.text

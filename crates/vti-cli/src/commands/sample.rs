@@ -51,19 +51,29 @@ fn closed_form_batch(batch: u32) -> u32 {
     batch.wrapping_add(1)
 }
 
+/// Fresh draws from a finished run.
+pub(crate) fn draw<Q: Question, D: Device>(
+    session: &Session<Q>,
+    dir: &RunDir,
+    device: &D,
+    count: usize,
+    batch: u32,
+) -> Result<Samples> {
+    let subject = session.question.subject(&session.config);
+    let units = subject.units();
+    let needed = MemoryEstimate::of_draws(&*session.problem(), count);
+    memory::refuse(&MemoryEstimate { main_key: Some("-n"), ..needed }, "so many draws at once")?;
+    if session.config.is_learned() {
+        return Ok(Samples::draw(&session.posterior(dir, device)?, units, count, batch)?);
+    }
+    let (workers, batch) = (device.workers(), closed_form_batch(batch));
+    closed_form::posterior(session, dir, workers)?.draw(units, count, batch, workers)
+}
+
 impl Job for Sampling<'_> {
     fn run<Q: Question, D: Device>(self, session: Session<Q>, device: D) -> Result<Ending> {
         let Self { dir, args } = self;
-        let subject = session.question.subject(&session.config);
-        let (units, count) = (subject.units(), args.n as usize);
-        let needed = MemoryEstimate::of_draws(&*session.problem(), count);
-        memory::refuse(&MemoryEstimate { main_key: Some("-n"), ..needed }, "so many draws at once")?;
-        let samples = if session.config.is_learned() {
-            Samples::draw(&session.posterior(dir, &device)?, units, count, args.batch)?
-        } else {
-            let (workers, batch) = (device.workers(), closed_form_batch(args.batch));
-            closed_form::posterior(&session, dir, workers)?.draw(units, count, batch, workers)?
-        };
+        let samples = draw(&session, dir, &device, args.n as usize, args.batch)?;
         match &args.out {
             Some(path) if path.extension().is_some_and(|extension| extension == "parquet") => {
                 let schema = session.question.schema().map(serde_json::to_value).transpose()?;

@@ -1,6 +1,8 @@
 //! Configuration files: what to do, written out.
 
+mod counting;
 mod error;
+mod layers;
 mod problem;
 mod read;
 
@@ -14,8 +16,10 @@ use vti::optimise::SettingError;
 use vti::search::SearchSettings;
 use vti::train::TrainSettings;
 
+pub(crate) use counting::{MixtureConfig, PeaksConfig};
 pub(crate) use error::ConfigError;
-pub(crate) use problem::{DagConfig, ProblemConfig, SelectConfig, SourceConfig};
+pub(crate) use layers::LayersConfig;
+pub(crate) use problem::{ChangePointsConfig, DagConfig, OwnConfig, ProblemConfig, SelectConfig, SourceConfig};
 use read::{AROUND_KEYS, Reader, set, take};
 
 use crate::data::is_path;
@@ -123,11 +127,11 @@ impl Config {
     pub(crate) fn new(source: SourceConfig, problem: ProblemConfig) -> Self {
         Self {
             train: problem.default_train(),
+            check: problem.default_check(),
             problem,
             source,
             family: FamilySettings::default(),
             machine: MachineConfig::default(),
-            check: CheckSettings::default(),
             chains: ChainsConfig::default(),
             search: SearchSettings::default(),
             output: OutputConfig::default(),
@@ -140,7 +144,9 @@ impl Config {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Io { file: file.clone(), error })?;
         let mut config = Self::parse(&file, &text, changes)?;
-        config.source.data = beside(path, &config.source.data);
+        if !matches!(config.problem, ProblemConfig::Own(_)) {
+            config.source.data = beside(path, &config.source.data);
+        }
         if let Some(Some(truth)) = config.problem.truth_mut() {
             *truth = beside(path, truth);
         }

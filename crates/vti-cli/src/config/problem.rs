@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use vti::check::CheckSettings;
+use vti::prior::CountPrior;
+use vti::problem::changepoints::{self, ChangePointSettings, SegmentPriors};
 use vti::problem::dag::{DagSettings, GraphPrior, Noise, Scaling, Score, Sem};
 use vti::problem::selection::{CoefficientPrior, Likelihood, ModelPrior, SelectionSettings};
 use vti::space::Heredity;
 use vti::train::TrainSettings;
 
-use crate::data::{Choice, Missing, Offset};
+use super::LayersConfig;
+use super::counting::{MixtureConfig, PeaksConfig};
+use crate::data::{Choice, DataError, Missing, Offset, Source, Table};
 
 /// Where the numbers come from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,9 +34,23 @@ pub(crate) struct SourceConfig {
     /// Of the data's content, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fingerprint: Option<String>,
+    /// The table, where a program handed it over; `data` is then the file in the run directory that keeps it.
+    #[serde(skip)]
+    pub(crate) table: Option<Table>,
 }
 
 impl SourceConfig {
+    /// The file where a table is kept that a program handed over.
+    pub(crate) const KEPT: &str = "data.parquet";
+
+    /// The table.
+    pub(crate) fn read(&self) -> Result<Source, DataError> {
+        match &self.table {
+            Some(table) => Ok(Source::of_table(&self.data, table)),
+            None => Source::read(&self.data),
+        }
+    }
+
     /// All columns of a file.
     pub(crate) fn all(data: &str) -> Self {
         Self { data: data.into(), ..Self::default() }
@@ -46,6 +65,16 @@ pub(crate) enum ProblemConfig {
     Select(SelectConfig),
     /// What causes what?
     Dag(DagConfig),
+    /// How many changes, and when?
+    Changepoints(ChangePointsConfig),
+    /// What a density of a program's own says.
+    Own(OwnConfig),
+    /// How many components?
+    Mixture(MixtureConfig),
+    /// How many peaks, or sinusoids?
+    Peaks(PeaksConfig),
+    /// How many layers, where, and of what?
+    Layers(LayersConfig),
 }
 
 impl ProblemConfig {
@@ -63,6 +92,11 @@ impl ProblemConfig {
                 let without = |asked: &DagConfig| DagConfig { truth: None, ..asked.clone() };
                 without(a) == without(b)
             }
+            // What was left out was set from the data, which are the same.
+            (Self::Changepoints(a), Self::Changepoints(b)) => a.filled_from(b) == b.filled_from(a),
+            (Self::Mixture(a), Self::Mixture(b)) => a.filled_from(b) == b.filled_from(a),
+            (Self::Peaks(a), Self::Peaks(b)) => a.filled_from(b) == b.filled_from(a),
+            (Self::Layers(a), Self::Layers(b)) => a.filled_from(b) == b.filled_from(a),
             _ => self == other,
         }
     }
@@ -70,18 +104,104 @@ impl ProblemConfig {
     /// The file of the graph to compare with.
     pub(crate) fn truth_mut(&mut self) -> Option<&mut Option<String>> {
         match self {
-            Self::Select(_) => None,
             Self::Dag(asked) => Some(&mut asked.truth),
+            _ => None,
+        }
+    }
+
+    /// How its answer is checked unless the settings say otherwise.
+    pub(crate) fn default_check(&self) -> CheckSettings {
+        match self {
+            Self::Select(_) | Self::Dag(_) | Self::Own(_) | Self::Layers(_) => CheckSettings::default(),
+            // Exact draws, which are needed for curves and tables only.
+            Self::Changepoints(_) => CheckSettings { draws: 4000, ..CheckSettings::default() },
+            Self::Mixture(_) | Self::Peaks(_) => CheckSettings::counting(),
         }
     }
 
     /// How such a problem is learned unless the settings say otherwise.
     pub(crate) fn default_train(&self) -> TrainSettings {
         match self {
-            Self::Select(_) => TrainSettings::default(),
+            Self::Select(_) | Self::Changepoints(_) | Self::Own(_) | Self::Layers(_) => TrainSettings::default(),
             Self::Dag(_) => TrainSettings::blockwise(),
+            Self::Mixture(_) | Self::Peaks(_) => TrainSettings::counting(),
         }
     }
+}
+
+/// Changes of a series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ChangePointsConfig {
+    /// What is constant between changes.
+    pub(crate) series: changepoints::Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exposure: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) end: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_changes: Option<usize>,
+    pub(crate) min_spacing: f64,
+    pub(crate) count_prior: CountPrior,
+    pub(crate) spacing: f64,
+    pub(crate) noise: changepoints::Noise,
+    pub(crate) prior: SegmentPriors,
+}
+
+impl Default for ChangePointsConfig {
+    fn default() -> Self {
+        let ChangePointSettings { kind, max_changes, min_spacing, count_prior, spacing, noise, prior } =
+            ChangePointSettings::default();
+        Self {
+            series: kind,
+            time: None,
+            value: None,
+            exposure: None,
+            start: None,
+            end: None,
+            max_changes,
+            min_spacing,
+            count_prior,
+            spacing,
+            noise,
+            prior,
+        }
+    }
+}
+
+impl ChangePointsConfig {
+    /// What is assumed.
+    pub(crate) fn settings(&self) -> ChangePointSettings {
+        let Self { series, max_changes, min_spacing, count_prior, spacing, noise, prior, .. } = self.clone();
+        ChangePointSettings { kind: series, max_changes, min_spacing, count_prior, spacing, noise, prior }
+    }
+
+    /// With what it leaves out as the other has it.
+    fn filled_from(&self, other: &Self) -> Self {
+        let mut filled = self.clone();
+        filled.max_changes = filled.max_changes.or(other.max_changes);
+        let (prior, others) = (&mut filled.prior, other.prior.clone());
+        prior.rate = prior.rate.take().or(others.rate);
+        prior.level = prior.level.take().or(others.level);
+        prior.slope = prior.slope.take().or(others.slope);
+        prior.noise = prior.noise.take().or(others.noise);
+        filled
+    }
+}
+
+/// A density of a program's own; the program knows the function, and the file says what it was.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OwnConfig {
+    /// What was asked, as the page says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
 }
 
 /// Variable selection.

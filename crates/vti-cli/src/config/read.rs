@@ -121,7 +121,7 @@ impl Reader<'_> {
             family,
             train: self.section("train", over("train", train, &problem.default_train())?, &MACHINE_KEYS)?,
             machine: self.section("train", machine, &[])?,
-            check: self.section("check", check, &CHAINS_KEYS)?,
+            check: self.section("check", over("check", check, &problem.default_check())?, &CHAINS_KEYS)?,
             chains: self.section("check", chains, &[])?,
             search: self.section("search", search, &[])?,
             output: self.section("output", output, &[])?,

@@ -74,10 +74,15 @@ fn base(
     Ok(numbers(term, &cells))
 }
 
-/// Products of these pairs of columns of two sides, one after another.
-fn products(sides: &[Vec<f64>], pairs: &[[usize; 2]], rows: usize) -> Vec<f64> {
-    let column = |side: usize, place: usize| &sides[side][place * rows..][..rows];
-    pairs.iter().flat_map(|&[i, j]| column(0, i).iter().zip(column(1, j)).map(|(a, b)| a * b)).collect()
+/// Products of columns, one of each side at these places, one after another. What is not there is not a number.
+fn products(sides: &[Vec<f64>], places: &[Vec<usize>], rows: usize) -> Vec<f64> {
+    let cell = |side: &Vec<f64>, place: usize, row: usize| {
+        place.checked_mul(rows).and_then(|first| side.get(first.checked_add(row)?)).copied().unwrap_or(f64::NAN)
+    };
+    let product = |places: &Vec<usize>, row: usize| -> f64 {
+        sides.iter().zip(places).map(|(side, &place)| cell(side, place, row)).product()
+    };
+    places.iter().flat_map(|places| (0..rows).map(move |row| product(places, row))).collect()
 }
 
 /// The numbers of a term that is no product, in the table that it was learned from.

@@ -52,7 +52,7 @@ pub(crate) enum DataError {
         "{file}: {place}, column {c}: the exposure {value} is not positive, and counts are proportional to it\nhint: mend the cell, or leave the row out", c = shown(column))]
     Exposure { file: String, place: String, column: String, value: f64 },
     #[error(
-        "{file}: {place}, column {c}: the weight {value} is not positive\nhint: leave out rows that do not count", c = shown(column))]
+        "{file}: {place}, column {c}: the weight {value} is negative\nhint: rows of weight 0 do not count", c = shown(column))]
     Weight { file: String, place: String, column: String, value: f64 },
     #[error("{n} is listed in both --exclude and {option}\nhint: take it out of one of them", n = shown(name))]
     ListedTwice { name: String, option: &'static str },
@@ -106,8 +106,11 @@ pub(crate) enum DataError {
         "{file}: column {c} has {levels} different texts in {rows} rows: probably an identifier\nhint: leave it out with --exclude {c}; if these are categories, --categorical {c}", c = shown(column))]
     Identifier { file: String, column: String, levels: usize, rows: usize },
     #[error(
-        "{file}: the response {c} is text with {levels} different values; numbers are needed, or two values for the logistic likelihood", c = shown(column))]
+        "{file}: the response {c} is text with {levels} different values; numbers are needed, or categories (two values: --likelihood logistic)\nhint: --likelihood multinomial", c = shown(column))]
     TextResponse { file: String, column: String, levels: usize },
+    #[error(
+        "{file}: the response {c} has {levels} different values, more than {most} categories\nhint: choose another --likelihood", c = shown(column))]
+    ResponseLevels { file: String, column: String, levels: usize, most: usize },
     #[error(
         "{file}: the response {c} has the values {first} and {second}, which suits the logistic likelihood only\nhint: --likelihood logistic", c = shown(column))]
     TwoLevels { file: String, column: String, first: String, second: String },
@@ -132,6 +135,14 @@ pub(crate) enum DataError {
         "{file}: {nodes} columns are too many, graphs have at most {most} nodes\nhint: leave columns out with --exclude, or name those that take part with --include"
     )]
     ManyNodes { file: String, nodes: usize, most: usize },
+    #[error("{file}: {error}")]
+    Series { file: String, error: String },
+    #[error("{file}: {option} must say which column it is, there are {}", listed(names.iter().map(|name| (name.as_str(), String::new())), names.len()))]
+    WhichColumn { file: String, option: &'static str, names: Vec<String> },
+    #[error("{column} is named twice")]
+    ColumnTwice { column: String },
+    #[error("--missing indicator is for variable selection\nhint: --missing drop leaves out rows with missing values")]
+    IndicatorOfSeries,
     #[error(transparent)]
     Formula(#[from] FormulaError),
     #[error("{file}: nothing is left to select from: every column is the response, excluded or always in")]

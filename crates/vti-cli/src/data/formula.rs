@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! formula = item { ("," | "+") item }
-//! item    = part [ ("*" | ":") part ] | part "^" "2"
+//! item    = part [ "*" part [ "*" part ] ] | part [ ":" part [ ":" part ] ] | part "^" ( "2" | "3" )
 //! part    = column | "." | "(" part { ("," | "+") part } ")"
 //! column  = letters up to the next of , + * : ^ ( ) or `, or anything between two `
 //! ```
@@ -12,6 +12,9 @@ use std::ops::Range;
 use vti_report::plain;
 
 use crate::shown::shown;
+
+/// The most columns of a product.
+pub(super) const MAX_FACTORS: usize = 3;
 
 /// One or several columns, as they were written.
 pub(super) type Part = Vec<Written>;
@@ -30,26 +33,25 @@ pub(super) struct Written {
 pub(super) enum Item {
     /// Each of these.
     Each(Part),
-    /// The product of each of the first with each of the second; with both themselves if `each`.
+    /// Products of one of each of two or three parts; with these themselves, and products of fewer of them, if `each`.
     Products {
-        left: Part,
-        right: Part,
+        parts: Vec<Part>,
         each: bool,
     },
-    /// Each of these, and the product of each pair.
-    Pairs(Part),
+    /// Each of these, and the products of up to so many of them.
+    UpTo(Part, usize),
     Square(Written),
 }
 
 impl Item {
     /// Everything it mentions.
     pub(super) fn written(&self) -> impl Iterator<Item = &Written> {
-        let (first, second): (&[Written], &[Written]) = match self {
-            Self::Each(part) | Self::Pairs(part) => (part, &[]),
-            Self::Products { left, right, .. } => (left, right),
-            Self::Square(column) => (std::slice::from_ref(column), &[]),
+        let parts: Vec<&[Written]> = match self {
+            Self::Each(part) | Self::UpTo(part, _) => vec![part],
+            Self::Products { parts, .. } => parts.iter().map(Vec::as_slice).collect(),
+            Self::Square(column) => vec![std::slice::from_ref(column)],
         };
-        first.iter().chain(second)
+        parts.into_iter().flatten()
     }
 }
 
@@ -64,8 +66,8 @@ pub(crate) struct FormulaError {
 }
 
 /// What can be written.
-const GRAMMAR: &str = "a, a:b (product), a*b (a, b and a:b), a^2 (square), . (all columns), (a+b)^2 or .^2 (each and all \
-                       pairs), (a+b):c; separated by commas; `…` around names with such signs";
+const GRAMMAR: &str = "a, a:b or a:b:c (products), a*b (a, b and a:b), a^2 (square), . (all columns), (a+b)^2 or .^2 (each \
+                       and all pairs), (a+b+c)^3 (and products of three), (a+b):c; separated by commas; `…` around names with such signs";
 
 impl FormulaError {
     pub(super) fn new(formula: &str, place: Range<usize>, message: String, hint: impl Into<String>) -> Self {
@@ -195,33 +197,39 @@ impl Reader<'_> {
         if let Some(power) = self.take(&Kind::Power) {
             return self.power(left, is_group, power);
         }
-        let each = self.take(&Kind::Times).is_some();
-        if !each && self.take(&Kind::Colon).is_none() {
-            return Ok(Item::Each(left));
+        let sign = match self.peek() {
+            Some(Sign { kind: kind @ (Kind::Times | Kind::Colon), .. }) => kind.clone(),
+            _ => return Ok(Item::Each(left)),
+        };
+        let mut parts = vec![left];
+        while parts.len() < MAX_FACTORS && self.take(&sign).is_some() {
+            parts.push(self.part()?.0);
         }
-        let (right, _) = self.part()?;
         match self.peek() {
             Some(Sign { kind: Kind::Times | Kind::Colon | Kind::Power, place }) => {
-                let message = "products are of two columns".to_string();
-                let hint = "write pairs: (a+b+c)^2, or a:b, a:c, b:c";
+                let message = "products are of two or three columns, with one sign between them".to_string();
+                let hint = "write a*b*c or a:b:c, or several products with commas between them";
                 Err(FormulaError::new(self.formula, place.clone(), message, hint))
             }
-            _ => Ok(Item::Products { left, right, each }),
+            _ => Ok(Item::Products { parts, each: sign == Kind::Times }),
         }
     }
 
-    /// What stands before a power, which must be 2.
+    /// What stands before a power, which must be 2, or 3 of several columns.
     fn power(&mut self, mut part: Part, is_group: bool, power: Range<usize>) -> Result<Item, FormulaError> {
-        match self.peek() {
-            Some(Sign { kind: Kind::Name(two), .. }) if two == "2" => self.next += 1,
+        let number = match self.peek() {
+            Some(Sign { kind: Kind::Name(two), .. }) if two == "2" => 2,
+            Some(Sign { kind: Kind::Name(three), .. }) if three == "3" && is_group => 3,
             other => {
                 let place = other.map_or(power, |sign| sign.place.clone());
-                return Err(FormulaError::new(self.formula, place, "2 is the only power".into(), GRAMMAR));
+                let message = if is_group { "2 and 3 are the only powers" } else { "2 is the only power of a column" };
+                return Err(FormulaError::new(self.formula, place, message.into(), GRAMMAR));
             }
-        }
+        };
+        self.next += 1;
         match part.pop() {
             Some(column) if !is_group => Ok(Item::Square(column)),
-            last => Ok(Item::Pairs(part.into_iter().chain(last).collect())),
+            last => Ok(Item::UpTo(part.into_iter().chain(last).collect(), number)),
         }
     }
 
@@ -271,9 +279,10 @@ mod tests {
         };
         let item = |item: &Item| match item {
             Item::Each(each) => part(each),
-            Item::Products { left, right, each: true } => format!("{} * {}", part(left), part(right)),
-            Item::Products { left, right, each: false } => format!("{} : {}", part(left), part(right)),
-            Item::Pairs(pairs) => format!("pairs {}", part(pairs)),
+            Item::Products { parts, each } => {
+                parts.iter().map(part).collect::<Vec<_>>().join(if *each { " * " } else { " : " })
+            }
+            Item::UpTo(columns, most) => format!("up to {most} of {}", part(columns)),
             Item::Square(column) => format!("square {}", part(&vec![column.clone()])),
         };
         parse(formula).unwrap().iter().map(item).collect()
@@ -283,7 +292,8 @@ mod tests {
     fn formulas_are_read() {
         assert_eq!(read("a*b, a^2"), ["a * b", "square a"]);
         assert_eq!(read(" fixed acidity : pH + . "), ["fixed acidity : pH", "."]);
-        assert_eq!(read("(a + b)^2,.^2,(a,b):`c:d`"), ["pairs a+b", "pairs .", "a+b : c:d"]);
+        assert_eq!(read("(a + b)^2,.^3,(a,b):`c:d`"), ["up to 2 of a+b", "up to 3 of .", "a+b : c:d"]);
+        assert_eq!(read("a*b*c, a:(b+c):d"), ["a * b * c", "a : b+c : d"]);
         assert_eq!(read("`.`*x.1"), [". * x.1"]);
     }
 
@@ -292,8 +302,10 @@ mod tests {
         for (formula, message, marks) in [
             ("", "it ends where a column is needed", "  \n  ^"),
             ("a,,b", ", stands where a column is needed", "  a,,b\n    ^"),
-            ("a*b*c", "products are of two columns", "  a*b*c\n     ^"),
-            ("a^3", "2 is the only power", "  a^3\n    ^"),
+            ("a*b*c*d", "products are of two or three columns", "  a*b*c*d\n       ^"),
+            ("a*b:c", "with one sign between them", "  a*b:c\n     ^"),
+            ("a^3", "2 is the only power of a column", "  a^3\n    ^"),
+            ("(a+b)^4", "2 and 3 are the only powers", "  (a+b)^4\n        ^"),
             ("a, `b", "a name that starts with ` does not end", "  a, `b\n     ^"),
             ("(a+b", "it ends where + or ) is needed", "  (a+b\n      ^"),
             ("a) + b", ") stands where a comma or the end is needed", "  a) + b\n   ^"),

@@ -1,5 +1,6 @@
-//! From a file to a response and terms, or to the nodes of a graph.
+//! From a file to a response and terms, to the nodes of a graph, or to a series.
 
+mod columns;
 mod csv;
 mod dates;
 mod edges;
@@ -13,12 +14,17 @@ mod offset;
 mod parquet;
 mod products;
 mod raw;
+mod response;
 mod schema;
+mod series;
+mod soundings;
 mod source;
+mod table;
 mod tidy;
 
 use vti::problem::selection::{Likelihood, RegressionData, SelectionError, SelectionSettings, TableError};
 
+pub(crate) use columns::{ColumnChoice, LoadedColumns};
 pub(crate) use edges::{Edges, EdgesError, parse as parse_edges, read as read_edges};
 pub(crate) use encode::{Encoded, Reason};
 pub(crate) use error::DataError;
@@ -27,7 +33,10 @@ pub(crate) use nodes::{ALL, NodeChoice, Nodes};
 pub(crate) use offset::Offset;
 pub(crate) use raw::{Cell, Raw};
 pub(crate) use schema::{Choice, Schema};
+pub(crate) use series::{LoadedSeries, SeriesChoice, moment};
+pub(crate) use soundings::{LayerChoice, LayerColumns, LoadedLayers, Measured};
 pub(crate) use source::{BUILTIN_PREFIX, STDIN, Source, is_path};
+pub use table::{Table, Values};
 
 /// A response and terms, and where they came from.
 #[derive(Debug)]
@@ -40,19 +49,15 @@ pub(crate) struct Loaded {
     raw: Raw,
 }
 
-/// Reads a file and makes terms of its columns.
-pub(crate) fn load(name: &str, choice: &Choice, likelihood: &Likelihood) -> Result<Loaded, DataError> {
-    load_from(&Source::read(name)?, choice, likelihood)
-}
-
-/// The same of what was read already.
-pub(crate) fn load_from(source: &Source, choice: &Choice, likelihood: &Likelihood) -> Result<Loaded, DataError> {
+/// Makes terms of the columns of a table.
+pub(crate) fn load(source: &Source, choice: &Choice, likelihood: &Likelihood) -> Result<Loaded, DataError> {
     let mut raw = source.parse(&Words::new(&choice.missing_values))?;
     let (schema, mut notes) = Schema::learn(&mut raw, choice, likelihood)?;
     let response = schema.response(&raw)?;
     let terms = schema.terms(&raw)?.terms;
     let (offset, weights) = (schema.offset(&raw)?, offset::weights(choice.weights.as_deref(), &raw)?);
-    let table = RegressionData { response_name: schema.response.clone(), response, terms, offset, weights };
+    let (response_name, categories) = (schema.response.clone(), schema.response_levels.clone().unwrap_or_default());
+    let table = RegressionData { response_name, response, categories, terms, offset, weights };
     notes.extend(schema.notes());
     notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
     Ok(Loaded { table, notes, schema, fingerprint: source.fingerprint(), raw })

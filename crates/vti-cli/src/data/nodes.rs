@@ -55,16 +55,11 @@ pub(crate) struct Nodes {
 const MIN_ROWS: usize = 3;
 
 impl Nodes {
-    /// Reads a file and makes nodes of its columns.
-    pub(crate) fn load(name: &str, choice: &NodeChoice<'_>) -> Result<Self, DataError> {
+    /// Makes nodes of the columns of a table.
+    pub(crate) fn load(source: &Source, choice: &NodeChoice<'_>) -> Result<Self, DataError> {
         if choice.missing == Missing::Indicator {
             return Err(DataError::IndicatorOfGraph);
         }
-        Self::load_from(&Source::read(name)?, choice)
-    }
-
-    /// The same of what was read already.
-    pub(crate) fn load_from(source: &Source, choice: &NodeChoice<'_>) -> Result<Self, DataError> {
         let mut raw = source.parse(&Words::new(choice.missing_values))?;
         let (include, exclude, logged) = (set(choice.include), set(choice.exclude), set(choice.log));
         let index = take_index(&mut raw, &include);

@@ -77,13 +77,22 @@ pub(super) fn weights(name: Option<&str>, raw: &Raw) -> Result<Vec<f64>, DataErr
     let column = schema::find(raw, name)?;
     schema::check_kind(raw, column)?;
     let weights = numbers(raw, column)?;
-    match weights.iter().position(|weight| *weight <= 0.0) {
+    match weights.iter().position(|weight| *weight < 0.0) {
         None => Ok(weights),
         Some(row) => {
             let (file, place, column) = (raw.file.clone(), raw.place(row), name.to_string());
             Err(DataError::Weight { file, place, column, value: weights[row] })
         }
     }
+}
+
+/// Leaves out rows of weight 0, which do not count, and says so.
+pub(super) fn leave_out_weightless(name: Option<&str>, raw: &mut Raw) -> Result<Option<String>, DataError> {
+    let Some(name) = name else { return Ok(None) };
+    let weightless: Vec<bool> = schema::find(raw, name)?.numbers.iter().map(|weight| *weight == 0.0).collect();
+    let (count, rows) = (weightless.iter().filter(|is| **is).count(), raw.rows());
+    raw.keep_rows(|row| !weightless[row]);
+    Ok((count > 0).then(|| format!("left out {count} of {rows} rows, whose weight {} is 0", shown(name))))
 }
 
 /// The sum of all offsets of a table that is learned from; empty without any.

@@ -1,4 +1,4 @@
-//! Terms of a formula: columns, products of two of them, and squares.
+//! Terms of a formula: columns, products of two or three of them, and squares.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use super::{DataError, encode};
 use crate::shown::{listed, shown};
 use crate::suggest::nearest;
 
-/// One side of a product.
+/// One part of a product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Factor {
@@ -122,13 +122,13 @@ impl<'a> Wanted<'a> {
         self.check_heredity(&columns, &alone, &products, making.heredity)?;
         let (mut made, mut notes) = (Vec::new(), Vec::new());
         let mut factors: HashMap<usize, Factor> = HashMap::new();
-        for (left, right, _) in products {
-            for column in [left, right] {
+        for (of, _) in products {
+            for &column in &of {
                 if let Entry::Vacant(place) = factors.entry(column) {
                     place.insert(factor(&columns[column], making)?);
                 }
             }
-            let product = product(factors[&left].clone(), factors[&right].clone(), making.raw)?;
+            let product = product(of.iter().map(|column| factors[column].clone()).collect(), making.raw)?;
             if product.columns().is_empty() {
                 notes.push(format!("left out {}: it is the same in every row", shown(&product.name)));
             } else {
@@ -153,19 +153,19 @@ impl<'a> Wanted<'a> {
         &self,
         columns: &[TermSchema],
         alone: &[bool],
-        products: &[(usize, usize, Range<usize>)],
+        products: &[(Vec<usize>, Range<usize>)],
         heredity: Heredity,
     ) -> Result<(), FormulaError> {
-        for (left, right, place) in products {
-            let [has_left, has_right] = [alone[*left], alone[*right]];
+        for (of, place) in products {
+            let lost: Vec<usize> = of.iter().copied().filter(|&column| !alone[column]).collect();
             let (fine, kind) = match heredity {
                 Heredity::None => continue,
-                Heredity::Weak => (has_left || has_right, "weak"),
-                Heredity::Strong => (has_left && has_right, "strong"),
+                Heredity::Weak => (lost.len() < of.len(), "weak"),
+                Heredity::Strong => (lost.is_empty(), "strong"),
             };
             if !fine {
-                let lost = if has_left { *right } else { *left };
-                let (name, column) = (name(&columns[*left], &columns[*right]), shown(&columns[lost].name));
+                let name = name(of.iter().map(|&column| &columns[column]));
+                let column = shown(&columns[lost[0]].name);
                 let message = format!("{} could never be in, as {column} is no term itself", shown(&name));
                 let hint = format!("with {kind} heredity write {column} as well, or say --heredity none");
                 return Err(self.error(place, message, hint));
@@ -185,8 +185,8 @@ struct Picked<'a> {
     /// Which columns are terms themselves.
     alone: Vec<bool>,
     /// Columns of products, in the order of the formula, and where they were written.
-    products: Vec<(usize, usize, Range<usize>)>,
-    seen: HashSet<(usize, usize)>,
+    products: Vec<(Vec<usize>, Range<usize>)>,
+    seen: HashSet<Vec<usize>>,
 }
 
 impl<'a> Picked<'a> {
@@ -207,39 +207,89 @@ impl<'a> Picked<'a> {
     fn add(&mut self, item: &Item) -> Result<(), FormulaError> {
         match item {
             Item::Each(part) => self.pick(part).map(|_| ()),
-            Item::Pairs(part) => {
+            Item::UpTo(part, most) => {
                 let columns = self.pick(part)?;
                 for (place, &left) in columns.iter().enumerate() {
                     for &right in &columns[place + 1..] {
-                        self.product(left, right, &whole(part))?;
+                        self.product(&[left, right], &whole(part))?;
                     }
                 }
-                Ok(())
-            }
-            Item::Square(column) => self.square(column),
-            Item::Products { left, right, each } => {
-                let place = whole(left).start..whole(right).end;
-                if let ([first], [second]) = (&left[..], &right[..])
-                    && first.column.is_some()
-                    && first.column == second.column
-                {
-                    if *each {
-                        self.pick(left)?;
-                    }
-                    return self.square(first);
-                }
-                let columns = |picked: &mut Self, part| if *each { picked.pick(part) } else { picked.find(part) };
-                let (left, right) = (columns(self, left)?, columns(self, right)?);
-                for &left in &left {
-                    for &right in &right {
-                        if left != right || self.squares[left] {
-                            self.product(left, right, &place)?;
+                if *most > 2 {
+                    for (place, &first) in columns.iter().enumerate() {
+                        for (after, &second) in columns.iter().enumerate().skip(place + 1) {
+                            for &third in &columns[after + 1..] {
+                                self.product(&[first, second, third], &whole(part))?;
+                            }
                         }
                     }
                 }
                 Ok(())
             }
+            Item::Square(column) => self.square(column),
+            Item::Products { parts, each } => self.products(parts, *each),
         }
+    }
+
+    /// Products of one of each part; of fewer of them as well, and these themselves, if `each`.
+    fn products(&mut self, parts: &[Part], each: bool) -> Result<(), FormulaError> {
+        let place = parts.first().map_or(0, |part| whole(part).start)..parts.last().map_or(0, |part| whole(part).end);
+        if let [left, right] = parts
+            && let ([first], [second]) = (&left[..], &right[..])
+            && first.column.is_some()
+            && first.column == second.column
+        {
+            if each {
+                self.pick(left)?;
+            }
+            return self.square(first);
+        }
+        let mut columns = Vec::with_capacity(parts.len());
+        for part in parts {
+            columns.push(if each { self.pick(part)? } else { self.find(part)? });
+        }
+        match &columns[..] {
+            [left, right] => self.pairs(left, right, &place),
+            [first, second, third] => {
+                if each {
+                    self.pairs(first, second, &place)?;
+                    self.pairs(first, third, &place)?;
+                    self.pairs(second, third, &place)?;
+                }
+                self.triples([first, second, third], &place)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Products of one of each side; a column with itself is its square.
+    fn pairs(&mut self, left: &[usize], right: &[usize], place: &Range<usize>) -> Result<(), FormulaError> {
+        for &left in left {
+            for &right in right {
+                if left != right || self.squares[left] {
+                    self.product(&[left, right], place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Products of three different columns, one of each side.
+    fn triples(&mut self, sides: [&Vec<usize>; 3], place: &Range<usize>) -> Result<(), FormulaError> {
+        let before = self.products.len();
+        let mut any = false;
+        for &first in sides[0] {
+            for &second in sides[1].iter().filter(|second| **second != first) {
+                for &third in sides[2].iter().filter(|third| **third != first && **third != second) {
+                    any = true;
+                    self.product(&[first, second, third], place)?;
+                }
+            }
+        }
+        if !any && before == self.products.len() {
+            let message = "a product of three is of different columns".to_string();
+            return Err(self.wanted.error(place, message, "write a^2 for a square; there are no cubes"));
+        }
+        Ok(())
     }
 
     /// Places of columns.
@@ -269,9 +319,11 @@ impl<'a> Picked<'a> {
         Ok(found)
     }
 
-    fn product(&mut self, left: usize, right: usize, place: &Range<usize>) -> Result<(), FormulaError> {
-        if self.seen.insert((left.min(right), left.max(right))) {
-            self.products.push((left, right, place.clone()));
+    fn product(&mut self, of: &[usize], place: &Range<usize>) -> Result<(), FormulaError> {
+        let mut sorted = of.to_vec();
+        sorted.sort_unstable();
+        if self.seen.insert(sorted) {
+            self.products.push((of.to_vec(), place.clone()));
         }
         if self.products.len() > MAX_PRODUCTS {
             let message = format!("there are more than {MAX_PRODUCTS} products");
@@ -287,7 +339,7 @@ impl<'a> Picked<'a> {
                 let message = format!("the square of {name} says what {name} says, which has but two values or levels");
                 return Err(self.wanted.error(&column.place, message, "leave the square out"));
             }
-            self.product(place, place, &column.place)?;
+            self.product(&[place, place], &column.place)?;
         }
         Ok(())
     }
@@ -307,9 +359,13 @@ fn whole(part: &Part) -> Range<usize> {
     start..part.last().map_or(start, |written| written.place.end)
 }
 
-/// What a product of two columns is called.
-fn name(left: &TermSchema, right: &TermSchema) -> String {
-    if left.name == right.name { format!("{}^2", left.name) } else { format!("{}:{}", left.name, right.name) }
+/// What a product of columns is called.
+fn name<'a>(of: impl Iterator<Item = &'a TermSchema>) -> String {
+    let names: Vec<&str> = of.map(|term| term.name.as_str()).collect();
+    match &names[..] {
+        [left, right] if left == right => format!("{left}^2"),
+        _ => names.join(":"),
+    }
 }
 
 /// A column as a part of products.
@@ -324,19 +380,23 @@ fn factor(column: &TermSchema, making: &Making<'_>) -> Result<Factor, DataError>
     Ok(Factor { term: column.clone(), centre })
 }
 
-/// The product of two columns, or of each pair of their indicators that occurs.
-fn product(left: Factor, right: Factor, raw: &Raw) -> Result<TermSchema, DataError> {
-    let (rows, name) = (raw.rows().max(1), name(&left.term, &right.term));
-    let [values, others] = [&left, &right].map(|factor| encode::numbers_of(&factor.term, raw));
-    let (values, others) = (values?, others?);
-    let mut pairs = Vec::new();
-    for (i, a) in values.chunks(rows).enumerate() {
-        for (j, b) in others.chunks(rows).enumerate() {
-            if a.iter().zip(b).any(|(x, y)| x * y != a[0] * b[0]) {
-                pairs.push([i, j]);
-            }
-        }
+/// The product of two or three columns, or of those of their indicators that occur together.
+fn product(factors: Vec<Factor>, raw: &Raw) -> Result<TermSchema, DataError> {
+    let (rows, name) = (raw.rows().max(1), name(factors.iter().map(|factor| &factor.term)));
+    // Places of columns, one of each factor, with their product.
+    let mut found: Vec<(Vec<usize>, Vec<f64>)> = vec![(Vec::new(), vec![1.0; raw.rows()])];
+    for factor in &factors {
+        let values = encode::numbers_of(&factor.term, raw)?;
+        let with = |(places, product): &(Vec<usize>, Vec<f64>)| -> Vec<(Vec<usize>, Vec<f64>)> {
+            let one = |(place, column): (usize, &[f64])| {
+                let places = places.iter().copied().chain([place]).collect();
+                (places, product.iter().zip(column).map(|(x, y)| x * y).collect())
+            };
+            values.chunks(rows).enumerate().map(one).collect()
+        };
+        found = found.iter().flat_map(with).collect();
     }
-    let kind = TermKind::Product { factors: Box::new([left, right]), pairs };
-    Ok(TermSchema { name, always: false, kind, fill: None })
+    let varies = |(_, product): &(Vec<usize>, Vec<f64>)| product.iter().any(|x| *x != product[0]);
+    let pairs = found.into_iter().filter(varies).map(|(places, _)| places).collect();
+    Ok(TermSchema { name, always: false, kind: TermKind::Product { factors, pairs }, fill: None })
 }

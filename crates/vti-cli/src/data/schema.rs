@@ -12,6 +12,7 @@ use super::missing::{Missing, add_indicators, is_indicator_alone};
 use super::offset::{self, Offset};
 use super::products::{Factor, Making, Wanted};
 use super::raw::{Raw, RawColumn};
+use super::response::response_levels;
 use super::tidy::{Known, note, take_index, tidy};
 use super::{DataError, encode};
 use crate::shown::shown;
@@ -59,10 +60,10 @@ pub(crate) enum TermKind {
     Missing {
         column: String,
     },
-    /// The product of two others, of these pairs of their columns.
+    /// The product of two or three others, of these of their columns: a place among the columns of each.
     Product {
-        factors: Box<[Factor; 2]>,
-        pairs: Vec<[usize; 2]>,
+        factors: Vec<Factor>,
+        pairs: Vec<Vec<usize>>,
     },
 }
 
@@ -83,8 +84,8 @@ pub(crate) struct TermSchema {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Schema {
     pub(crate) response: String,
-    /// Two texts that stand for 0 and 1.
-    pub(crate) response_levels: Option<[String; 2]>,
+    /// Texts that stand for 0, 1 and so on.
+    pub(crate) response_levels: Option<Vec<String>>,
     pub(crate) terms: Vec<TermSchema>,
     /// Columns that are added to predictors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -100,7 +101,7 @@ pub(crate) struct Schema {
 const RESERVED: [&str; 2] = ["intercept", "sigma"];
 
 /// A text column with more levels is probably an identifier.
-const MAX_LEVELS: usize = 50;
+pub(super) const MAX_LEVELS: usize = 50;
 
 /// Names for looking up.
 pub(super) fn set(list: &[String]) -> HashSet<&str> {
@@ -134,6 +135,7 @@ impl Schema {
             let is_wanted = (all && include.is_empty()) || named.contains(name);
             required.contains(name) || (is_wanted && !exclude.contains(name))
         });
+        let weightless = offset::leave_out_weightless(weights, raw)?;
         let response = Some(choice.response.as_str());
         let known = Known {
             response,
@@ -160,7 +162,7 @@ impl Schema {
             }
         }
         all_or(raw, flaws)?;
-        let mut notes: Vec<String> = Vec::new();
+        let mut notes: Vec<String> = weightless.into_iter().collect();
         let weights = offset::weights(choice.weights.as_deref(), raw)?;
         let replaced = add_indicators(raw, &mut terms, &weights, &mut left_out)?;
         notes.extend(left_out.iter().map(note).chain(tidied.notes).chain(replaced));
@@ -176,24 +178,6 @@ impl Schema {
         notes.extend(choice.offsets.iter().map(Offset::note));
         let (response, offsets) = (choice.response.clone(), choice.offsets.clone());
         Ok((Self { response, response_levels, terms, offsets, columns, left_out }, notes))
-    }
-
-    /// The response of a table that has one.
-    pub(super) fn response(&self, raw: &Raw) -> Result<Vec<f64>, DataError> {
-        let column = find(raw, &self.response)?;
-        let values = match &self.response_levels {
-            Some(levels) => {
-                let cells = texts(column);
-                cells.iter().map(|cell| f64::from(u8::from(*cell == levels[1]))).collect()
-            }
-            None if is_boolean(column) => booleans(column),
-            None => numbers(raw, column)?,
-        };
-        if values.iter().all(|value| *value == values[0]) {
-            let (file, column) = (raw.file.clone(), column.name.clone());
-            return Err(DataError::ConstantResponse { file, column, value: values[0].to_string() });
-        }
-        Ok(values)
     }
 
     /// The terms of a table: the one that was learned from, or another with the same columns.
@@ -237,9 +221,12 @@ impl Schema {
     /// What a reader may want to know.
     pub(super) fn notes(&self) -> Vec<String> {
         let response = shown(&self.response);
-        let levels = self.response_levels.iter();
-        let levels = levels.map(|[zero, one]| {
-            format!("response: {response} = {} is 1, {response} = {} is 0", shown(one), shown(zero))
+        let levels = self.response_levels.iter().map(|levels| match &levels[..] {
+            [zero, one] => format!("response: {response} = {} is 1, {response} = {} is 0", shown(one), shown(zero)),
+            levels => {
+                let shown: Vec<String> = levels.iter().map(|level| shown(level)).collect();
+                format!("response: {response} is one of {}; coefficients compare with {}", shown.join(", "), shown[0])
+            }
         });
         let terms = self.terms.iter().filter_map(|term| match &term.kind {
             TermKind::Categories { levels } => {
@@ -273,9 +260,11 @@ impl TermSchema {
             TermKind::Categories { levels } => {
                 levels.iter().skip(1).map(|level| format!("{}={level}", self.name)).collect()
             }
-            TermKind::Product { factors, pairs } if factors[0].term.name != factors[1].term.name => {
-                let [left, right] = [0, 1].map(|side: usize| factors[side].term.columns());
-                pairs.iter().map(|&[i, j]| format!("{}:{}", left[i], right[j])).collect()
+            TermKind::Product { factors, pairs } if !is_square(factors) => {
+                let columns: Vec<Vec<String>> = factors.iter().map(|factor| factor.term.columns()).collect();
+                let name = |(columns, place): (&Vec<String>, &usize)| columns.get(*place).cloned().unwrap_or_default();
+                let names = |places: &Vec<usize>| columns.iter().zip(places).map(name).collect::<Vec<_>>().join(":");
+                pairs.iter().map(names).collect()
             }
             TermKind::Product { pairs, .. } => pairs.iter().map(|_| self.name.clone()).collect(),
             _ => vec![self.name.clone()],
@@ -295,6 +284,11 @@ impl TermSchema {
         let (name, columns, parents) = (self.name.clone(), self.columns(), self.parents());
         Term { name, columns, values, always: self.always, parents }
     }
+}
+
+/// Whether a product is that of a column with itself.
+fn is_square(factors: &[Factor]) -> bool {
+    matches!(factors, [left, right] if left.term.name == right.term.name)
 }
 
 /// All names must be there, and make sense together.
@@ -388,23 +382,6 @@ pub(super) fn check_kind(raw: &Raw, column: &RawColumn) -> Result<(), DataError>
     }
 }
 
-/// Two texts as a response, where the likelihood can use them.
-fn response_levels(raw: &Raw, column: &RawColumn, likelihood: &Likelihood) -> Result<Option<[String; 2]>, DataError> {
-    check_kind(raw, column)?;
-    if is_boolean(column) || !is_text(raw, column)? {
-        return Ok(None);
-    }
-    let (file, name) = (raw.file.clone(), column.name.clone());
-    match <[String; 2]>::try_from(levels(column)) {
-        Ok(levels) if matches!(likelihood, Likelihood::Logistic {}) => Ok(Some(levels)),
-        Ok([first, second]) => Err(DataError::TwoLevels { file, column: name, first, second }),
-        Err(levels) if levels.len() == 1 => {
-            Err(DataError::ConstantResponse { file, column: name, value: levels[0].clone() })
-        }
-        Err(levels) => Err(DataError::TextResponse { file, column: name, levels: levels.len() }),
-    }
-}
-
 /// `true` and `false`, and nothing else.
 pub(super) fn is_boolean(column: &RawColumn) -> bool {
     let mut texts = column.texts().peekable();
@@ -417,12 +394,12 @@ pub(super) fn truth(text: &str) -> Option<bool> {
     [("true", true), ("false", false)].into_iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, is)| is)
 }
 
-fn booleans(column: &RawColumn) -> Vec<f64> {
+pub(super) fn booleans(column: &RawColumn) -> Vec<f64> {
     column.texts().map(|(_, text)| f64::from(u8::from(truth(text) == Some(true)))).collect()
 }
 
 /// Whether a column holds texts. A few texts among numbers are mistakes.
-fn is_text(raw: &Raw, column: &RawColumn) -> Result<bool, DataError> {
+pub(super) fn is_text(raw: &Raw, column: &RawColumn) -> Result<bool, DataError> {
     let texts = column.texts().count();
     if texts == 0 || is_boolean(column) {
         return Ok(false);
@@ -484,7 +461,7 @@ pub(super) fn texts(column: &RawColumn) -> Vec<String> {
 }
 
 /// Different texts in order: numbers by size, then words.
-fn levels(column: &RawColumn) -> Vec<String> {
+pub(super) fn levels(column: &RawColumn) -> Vec<String> {
     let numbers = column.present_numbers().map(|number| number.to_string());
     let mut levels: Vec<String> = column.texts().map(|(_, text)| text.to_string()).chain(numbers).collect();
     let key = |text: &String| text.parse::<f64>().unwrap_or(f64::INFINITY);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::DataError;
 use super::missing::Words;
 use super::raw::{Cell, Raw, RawColumn};
+use super::table::Table;
 
 /// A path, standard input, or data that come with the program.
 #[derive(Clone, Debug)]
@@ -27,9 +28,11 @@ enum Format {
 }
 
 /// Data that come with the program.
-const BUILTIN: [(&str, &str); 6] = [
+const BUILTIN: [(&str, &str); 8] = [
     ("prostate", include_str!("../../../../data/prostate.csv")),
     ("hald", include_str!("../../../../data/hald.csv")),
+    ("coal", include_str!("../../../../data/coal.csv")),
+    ("galaxy", include_str!("../../../../data/galaxy.csv")),
     ("sachs", SACHS),
     ("sachs-conditions", SACHS_CONDITIONS),
     ("sachs-consensus-17", include_str!("../../../../data/sachs-consensus-17.csv")),
@@ -94,6 +97,12 @@ impl Source {
         let bytes = if name == STDIN { standard_input() } else { std::fs::read(name) };
         let bytes = bytes.map_err(|error| DataError::Io { file: shown.into(), error })?;
         Self::of_bytes(name, bytes, max_unpacked()?)
+    }
+
+    /// A table that a program handed over, called as the file that keeps it.
+    pub(crate) fn of_table(name: &str, table: &Table) -> Self {
+        let (name, bytes) = (name.into(), table.0.to_vec());
+        Self { name, bytes, format: Format::Parquet, max_unpacked: u64::MAX }
     }
 
     /// What a file of this name says, which may be packed: to so many bytes.

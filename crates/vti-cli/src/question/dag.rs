@@ -37,7 +37,7 @@ impl Question for Causal {
             interventions: asked.interventions.as_deref(),
             targets: &asked.targets,
         };
-        let nodes = Nodes::load(&source.data, &choice)?;
+        let nodes = Nodes::load(&source.read()?, &choice)?;
         let names = &nodes.table.names;
         let settings = asked.settings(&nodes.file, names)?;
         let truth = asked.truth.as_ref().map(|path| Ok::<_, anyhow::Error>((path.clone(), read_edges(path, names)?)));
@@ -83,7 +83,7 @@ impl Question for Causal {
     fn subject(&self, config: &Config) -> Subject<'_> {
         let scale = match &config.problem {
             ProblemConfig::Dag(asked) => Some(asked.scale().name()),
-            ProblemConfig::Select(_) => None,
+            _ => None,
         };
         let subject = Subject::of_dag(&self.dag, &self.nodes.scales);
         let subject =

@@ -1,6 +1,11 @@
 //! What can be asked of a table. Commands are the same for all questions; what differs stands here, a file for each.
 
+mod changepoints;
 mod dag;
+mod layers;
+mod mixture;
+mod own;
+mod peaks;
 mod select;
 
 use std::sync::Arc;
@@ -9,10 +14,16 @@ use anyhow::Result;
 use vti::answer::Subject;
 use vti::device::{Cpu, Device};
 use vti::problem::Problem;
+use vti::problem::changepoints::ChangePoints;
 use vti::problem::dag::Dag;
 use vti::problem::selection::Selection;
 
+pub(crate) use changepoints::Changes;
 pub(crate) use dag::Causal;
+pub(crate) use layers::Layered;
+pub(crate) use mixture::Mixed;
+pub(crate) use own::Own;
+pub(crate) use peaks::PeakSearch;
 pub(crate) use select::Select;
 
 use crate::config::{Config, Precision, ProblemConfig};
@@ -50,6 +61,9 @@ pub(crate) trait Question: Sized + Send + Sync {
 
     /// Bytes of the data in memory.
     fn data_bytes(&self) -> f64;
+
+    /// Writes settings out that were set from the data.
+    fn write_out(&self, _config: &mut Config) {}
 }
 
 /// What evidences are in closed form of.
@@ -59,6 +73,8 @@ pub(crate) enum InClosedForm<'a> {
     Selection(&'a Selection),
     /// Of nodes, and few enough that all graphs can be summed.
     Graphs(&'a Dag),
+    /// Of every number of changes.
+    Changes(&'a ChangePoints),
 }
 
 /// Something to be done with a question, whatever it is and however it is computed.
@@ -71,11 +87,20 @@ pub(crate) fn start(config: Config, job: impl Job) -> Result<Ending> {
     match &config.problem {
         ProblemConfig::Select(_) => compute::<Select>(config, job),
         ProblemConfig::Dag(_) => compute::<Causal>(config, job),
+        ProblemConfig::Changepoints(_) => compute::<Changes>(config, job),
+        ProblemConfig::Own(_) => compute::<Own>(config, job),
+        ProblemConfig::Mixture(_) => compute::<Mixed>(config, job),
+        ProblemConfig::Peaks(_) => compute::<PeakSearch>(config, job),
+        ProblemConfig::Layers(_) => compute::<Layered>(config, job),
     }
 }
 
 fn compute<Q: Question>(config: Config, job: impl Job) -> Result<Ending> {
-    let session = Session::<Q>::new(config)?;
+    compute_session(Session::<Q>::new(config)?, job)
+}
+
+/// Does the job with a question whose data are there.
+pub(crate) fn compute_session<Q: Question>(session: Session<Q>, job: impl Job) -> Result<Ending> {
     let workers = session.workers()?;
     match session.config.machine.precision {
         Precision::F32 => job.run(session, Cpu::<f32>::on(workers)),
@@ -84,10 +109,15 @@ fn compute<Q: Question>(config: Config, job: impl Job) -> Result<Ending> {
 }
 
 /// A configuration of a question that this command does not answer.
-fn other_kind(config: &Config) -> anyhow::Error {
+pub(crate) fn other_kind(config: &Config) -> anyhow::Error {
     let asked = match &config.problem {
         ProblemConfig::Select(_) => "variable selection",
         ProblemConfig::Dag(_) => "causal graphs",
+        ProblemConfig::Changepoints(_) => "change points",
+        ProblemConfig::Own(_) => "densities of one's own",
+        ProblemConfig::Mixture(_) => "mixtures",
+        ProblemConfig::Peaks(_) => "peaks",
+        ProblemConfig::Layers(_) => "layers",
     };
     Usage(format!("{}: this command is not for {asked}", config.source.data)).into()
 }

@@ -23,7 +23,7 @@ impl Question for Select {
     fn load(config: &Config) -> Result<Self> {
         let ProblemConfig::Select(asked) = &config.problem else { return Err(other_kind(config)) };
         let settings = asked.settings();
-        let loaded = data::load(&config.source.data, &asked.choice(&config.source), &settings.likelihood)?;
+        let loaded = data::load(&config.source.read()?, &asked.choice(&config.source), &settings.likelihood)?;
         loaded.check_rows(&settings)?;
         let standardise = if asked.standardize { Standardise::Full } else { Standardise::Raw };
         let selection = Selection::new(&loaded.table, standardise, &settings).map_err(|error| loaded.locate(error))?;

@@ -88,8 +88,11 @@ impl Manifest {
         }
         files.push(dir.config());
         if let Some(summary) = summary {
-            let answer =
-                files::ALL.into_iter().filter(|file| summary["kind"] == "dag" || !files::OF_GRAPHS.contains(file));
+            // Versions without a list of files counted nothing.
+            let answer = files::ALL
+                .into_iter()
+                .filter(|file| !files::OF_COUNTS.contains(file) && !files::OF_MIXTURES.contains(file));
+            let answer = answer.filter(|file| summary["kind"] == "dag" || !files::OF_GRAPHS.contains(file));
             files.extend(answer.map(|file| dir.path().join(file)));
         }
         Some(Self::new(files.iter().flat_map(|path| names(path)).collect()))
@@ -102,7 +105,15 @@ impl Manifest {
     /// Removes the files of the run, and nothing else, and begins a new list with these.
     pub(super) fn begin(dir: &RunDir, first: &[PathBuf]) -> Result<()> {
         let earlier = Self::find(dir)?.map(|found| found.files).unwrap_or_default();
-        let own = [dir.config(), dir.progress(), dir.phase(), dir.preparation(), dir.posterior(), dir.particles()];
+        let own = [
+            dir.config(),
+            dir.table(),
+            dir.progress(),
+            dir.phase(),
+            dir.preparation(),
+            dir.posterior(),
+            dir.particles(),
+        ];
         let all = own.into_iter().chain(checkpoints(dir.path())).chain(files::ALL.map(|file| dir.path().join(file)));
         refuse_others(dir.path(), all.flat_map(|path| names(&path)).filter(|name| !earlier.contains(name)))?;
         for name in &earlier {

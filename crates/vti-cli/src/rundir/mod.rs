@@ -15,7 +15,7 @@ use vti_report::files::{self, FileError};
 pub(crate) use self::lock::Lock;
 use self::lock::{Holder, LOCK};
 use self::manifest::Manifest;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, SourceConfig};
 use crate::failure::Usage;
 
 /// The file of what the preparation of graphs found.
@@ -78,6 +78,11 @@ impl RunDir {
     /// The particles of the second opinion.
     pub(crate) fn particles(&self) -> PathBuf {
         self.0.join("particles.safetensors")
+    }
+
+    /// The table, where a program handed it over.
+    pub(crate) fn table(&self) -> PathBuf {
+        self.0.join(SourceConfig::KEPT)
     }
 
     /// What a run is doing beside training.
@@ -192,7 +197,10 @@ impl RunDir {
     /// Makes room for a new run, and writes down its settings.
     pub(crate) fn begin(&self, config: &Config) -> Result<()> {
         Manifest::begin(self, &[self.config()])?;
-        write(&self.config(), config.to_toml()?.as_bytes())
+        write(&self.config(), config.to_toml()?.as_bytes())?;
+        let Some(table) = &config.source.table else { return Ok(()) };
+        self.record(&[self.table()])?;
+        write(&self.table(), &table.0)
     }
 
     /// Puts files on the list of what is ours, before they are written.

@@ -29,12 +29,13 @@ pub struct Reader {
 }
 
 /// All kinds of input.
-pub const READERS: [Reader; 13] = [
+pub const READERS: [Reader; 14] = [
     Reader { name: "arguments", read: arguments },
     Reader { name: "checkpoint", read: runs::checkpoint },
     Reader { name: "config", read: config },
     Reader { name: "csv", read: tables::csv },
     Reader { name: "draws", read: runs::draws },
+    Reader { name: "formula", read: tables::formula },
     Reader { name: "graph", read: tables::graph },
     Reader { name: "manifest", read: manifest },
     Reader { name: "packed", read: tables::packed },

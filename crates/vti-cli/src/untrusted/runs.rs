@@ -13,7 +13,7 @@ use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
 use vti::problem::selection::{Selection, SelectionSettings, Standardise};
 use vti::train::{Trainer, parse_preparation};
 use vti::workers::Workers;
-use vti_report::files::{Cells, parse_draws};
+use vti_report::files::parse_draws;
 use vti_report::{Beside, page};
 
 use super::nowhere;
@@ -125,7 +125,7 @@ pub(super) fn draws(bytes: &[u8]) -> bool {
     let Ok(mut raw) = source.and_then(|source| source.parse(&Words::default())) else { return false };
     let learned =
         Learned { samples: &samples, schema: &schema, likelihood: SelectionSettings::default().likelihood, seed: 1 };
-    learned.predict(&mut raw, 0.9, Cells::Guarded).is_ok()
+    learned.predict(&mut raw, 0.9).is_ok()
 }
 
 /// Points, under posteriors that were learned and that are known.
@@ -135,8 +135,8 @@ pub(super) fn points(bytes: &[u8]) -> bool {
     let of_selection = Subject::of_selection(&questions.selection);
     let of_graphs = Subject::of_dag(&questions.linear, &[1.0; 3]);
     let found = [
-        densities(&source, &of_selection, &known.learned, &*questions.selection, Cells::Guarded),
-        densities(&source, &of_graphs, &known.graphs, &*questions.linear, Cells::Guarded),
+        densities(&source, &of_selection, &known.learned, &*questions.selection),
+        densities(&source, &of_graphs, &known.graphs, &*questions.linear),
     ];
     found.iter().any(Result::is_ok)
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use vti::problem::dag::Scaling;
-use vti::problem::selection::SelectionSettings;
+use vti::problem::selection::{CoefficientPrior, Selection, SelectionSettings, Standardise};
+use vti::space::Heredity;
 
-use crate::data::{Choice, Missing, NodeChoice, Nodes, Source, Words, load_from, parse_edges};
+use crate::data::{Choice, Missing, NodeChoice, Nodes, Source, Words, load, parse_edges};
 
 /// What packed tables may come to here.
 const MAX_UNPACKED: u64 = 1 << 16;
@@ -31,7 +32,7 @@ fn table(source: &Source) -> bool {
     let mut is_read = false;
     for missing in [Missing::Error, Missing::Drop, Missing::Indicator] {
         let choice = Choice { response: response.clone(), missing, ..Choice::default() };
-        match load_from(source, &choice, &settings.likelihood) {
+        match load(source, &choice, &settings.likelihood) {
             Ok(loaded) => is_read |= loaded.check_rows(&settings).is_ok(),
             Err(error) => drop(error.to_string()),
         }
@@ -47,9 +48,31 @@ fn table(source: &Source) -> bool {
         interventions: None,
         targets: &targets,
     };
-    match Nodes::load_from(source, &choice) {
+    match Nodes::load(source, &choice) {
         Ok(nodes) => is_read |= nodes.rows() > 0,
         Err(error) => drop(error.to_string()),
+    }
+    is_read
+}
+
+/// A table with every kind of column that a formula can name.
+const COLUMNS: &str = "y,a,b,c d,g,t\n1,0.5,2,7,red,true\n3,1.5,1,5,blue,false\n2,2.5,4,6,red,false\n5,0,3,9,green,true\n\
+                       4,3,0,8,blue,true\n2,1,5,4,green,false\n6,2,7,3,red,true\n3,4,6,2,blue,false\n";
+
+/// Terms of a small table, under each heredity.
+pub(super) fn formula(bytes: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(bytes) else { return false };
+    let Ok(source) = Source::of_bytes("table.csv", COLUMNS.into(), 0) else { return false };
+    let mut is_read = false;
+    for heredity in [Heredity::None, Heredity::Weak, Heredity::Strong] {
+        let terms = Some(text.to_string());
+        let choice = Choice { response: "y".into(), terms, heredity, centred: true, ..Choice::default() };
+        let prior = CoefficientPrior::Normal { scale: 1.0 };
+        let settings = SelectionSettings { prior, heredity, ..SelectionSettings::default() };
+        match load(&source, &choice, &settings.likelihood) {
+            Ok(loaded) => is_read |= Selection::new(&loaded.table, Standardise::Full, &settings).is_ok(),
+            Err(error) => drop(error.to_string()),
+        }
     }
     is_read
 }

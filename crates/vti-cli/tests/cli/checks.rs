@@ -35,7 +35,7 @@ fn what_particles_find_is_learned() {
     let scratch = Scratch::new();
     scratch.fine(&[&POOR[..], &["--set", "check.lesson.steps=100"]].concat());
     let taught = scratch.json("run/summary.json");
-    assert_eq!(taught["lessons"], 1);
+    assert!((1..=3).contains(&taught["lessons"].as_u64().unwrap()), "{}", taught["lessons"]);
     assert_ne!(taught["verdict"]["kind"], "do-not-trust", "{}", taught["verdict"]);
     assert!(taught["verdict"].to_string().contains("has learned"), "{}", taught["verdict"]);
     for (name, part) in taught["inclusion"].as_object().unwrap() {

@@ -257,7 +257,7 @@ fn other_commands_work_with_the_run() {
     scratch.write("wrong.csv", wrong);
     scratch.refused(&["log-prob", "run", "wrong.csv"], &["the word 000111000 does not mean the model"]);
     scratch.refused(&["predict", "run", "t.csv"], &["no response to predict", "hint: `vti sample run -n N`"]);
-    scratch.refused(&["rjmcmc", "run/config.toml"], &["not for causal graphs", "vti enumerate"]);
+    scratch.refused(&["rjmcmc", "run/config.toml"], &["no reversible jump chains for causal graphs", "vti enumerate"]);
     scratch.fine(&["select", "builtin:hald", "--response", "y", "--quiet"]);
     scratch.refused(&["compare", "run", "hald.vti"], &["answers another kind of question"]);
 }

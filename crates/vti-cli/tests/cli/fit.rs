@@ -49,7 +49,8 @@ fn every_likelihood_is_looked_at() {
     for (response, likelihood, part) in [
         ("y", "gaussian", "residuals"),
         ("y", "gaussian:1", "scale"),
-        ("y", "robust", "scale"),
+        ("y", "robust", "residuals"),
+        ("y", "robust:0.1,1,10", "scale"),
         ("y", "student-t:4", "residuals"),
         ("count", "poisson", "dispersion"),
         ("count", "negative-binomial", "dispersion"),

@@ -2,7 +2,9 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod changepoints;
 mod checks;
+mod counting;
 mod dag;
 mod dag_inputs;
 mod durability;
@@ -12,6 +14,7 @@ mod fit;
 mod help;
 mod inputs;
 mod interventions;
+mod layers;
 mod memory;
 mod python;
 mod regression;

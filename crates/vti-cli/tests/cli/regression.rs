@@ -1,6 +1,6 @@
 //! What people who fit regressions need: weights, offsets and exposures, counts that vary more than Poisson ones.
 
-use crate::support::{Scratch, noise, number};
+use crate::support::{SMALL as TINY, Scratch, noise, number};
 
 /// Options of a quick run that learns.
 const SMALL: [&str; 8] = ["--steps", "300", "--threads", "2", "--set", "train.batch=128", "--set", "check.draws=2000"];
@@ -158,9 +158,71 @@ fn rows_count_as_much_as_their_weights_say() {
     scratch.fine(&[&question[..], &poisson, &weights, &SMALL].concat());
     scratch.write("new.csv", "x,z\n0.3,0.4\n");
     scratch.fine(&["predict", "run", "new.csv"]);
+    // A row of weight 0 is not there.
     scratch.write("t.csv", table(|weight| f64::from(weight) - 1.0));
+    let fewer = (0..40).map(line).flat_map(|(cells, weight)| vec![format!("{cells}\n"); weight as usize - 1]);
+    scratch.write("repeated.csv", fewer.fold("x,z,y,count\n".to_string(), |table, row| table + &row));
+    assert_eq!(enumerate("t.csv", "y", &weights), enumerate("repeated.csv", "y", &[]));
     let refused = ["select", "t.csv", "--response", "y", "--weights", "w", "--out", "new"];
-    scratch.refused(&refused, &["line 2, column w: the weight 0 is not positive"]);
+    scratch.write("t.csv", table(|weight| f64::from(weight) - 2.0));
+    scratch.refused(&refused, &["line 2, column w: the weight -1 is negative"]);
     scratch.write("t.csv", table(|weight| f64::from(weight) / 100.0));
     scratch.refused(&refused, &["the weights sum to", "multiply weights that are shares"]);
+}
+
+#[test]
+fn one_of_several_categories_is_explained_and_predicted() {
+    let scratch = Scratch::new();
+    let line = |row: u32| {
+        let (x, z) = (noise(row, 577), noise(row, 331));
+        let height = 3.0 * x + 0.7 * noise(row, 719);
+        let level = if height < 1.2 {
+            "low"
+        } else if height < 2.4 {
+            "middle"
+        } else {
+            "top"
+        };
+        format!("{x},{z},{level},{}\n", if height < 1.8 { "no" } else { "yes" })
+    };
+    scratch.write("t.csv", (0..90).map(line).fold("x,z,level,two\n".to_string(), |table, row| table + &row));
+    let columns = ["--include", "x,z"];
+    let question = [&["select", "t.csv", "--response", "level", "--out", "run"][..], &columns].concat();
+    scratch.refused(&question, &["text with 3 different values", "hint: --likelihood multinomial"]);
+    let multinomial = ["--likelihood", "multinomial"];
+    let outcome = scratch.fine(&[&question[..], &multinomial, &TINY].concat());
+    let said = "response: level is one of low, middle, top; coefficients compare with low";
+    assert!(outcome.talk.contains(said), "{}", outcome.talk);
+    let summary = scratch.json("run/summary.json");
+    assert!(number(&summary["inclusion"]["x"]["corrected"]) > 0.95, "{}", summary["inclusion"]);
+    assert!(number(&summary["coefficients"]["x (top)"]["corrected"]) > 0.0, "{}", summary["coefficients"]);
+    assert!(summary["data"]["prior"].as_str().unwrap().contains("for each category but low"));
+    // Each category against the others.
+    let names: Vec<&str> = summary["fit"]["outcomes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|outcome| outcome["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["level = low", "level = middle", "level = top"]);
+    assert!(scratch.read("run/report.html").contains("<h3>level = top</h3>"));
+    let predicted = scratch.fine(&["predict", "run", "t.csv"]).data;
+    let mut lines = predicted.lines();
+    let header = "row,category,probability (low),low (low),high (low),probability (middle),low (middle),high (middle),\
+                  probability (top),low (top),high (top)";
+    assert_eq!(lines.next(), Some(header));
+    let mut right = 0;
+    for (row, line) in lines.enumerate() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let probability = |place: usize| cells[2 + 3 * place].parse::<f64>().unwrap();
+        assert!(((0..3).map(probability).sum::<f64>() - 1.0).abs() < 1e-9, "{line}");
+        right += usize::from(scratch.read("t.csv").lines().nth(row + 1).unwrap().contains(cells[1]));
+    }
+    assert!(right > 60, "{right}");
+    // Two categories are a matter of logistic regression.
+    let enumerate = |likelihood: &str| {
+        let two = ["enumerate", "t.csv", "--response", "two", "--likelihood", likelihood];
+        scratch.fine(&[&two[..], &columns].concat()).data
+    };
+    assert_eq!(enumerate("multinomial"), enumerate("logistic"));
 }

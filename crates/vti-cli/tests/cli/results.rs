@@ -374,6 +374,7 @@ fn every_likelihood_runs_from_table_to_prediction() {
     for (likelihood, response) in [
         ("gaussian:0.5", "real"),
         ("robust", "real"),
+        ("robust:0.1,0.3,3", "real"),
         ("student-t:4", "real"),
         ("logistic", "binary"),
         ("poisson", "count"),

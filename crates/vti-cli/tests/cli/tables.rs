@@ -193,7 +193,7 @@ fn graphs_drop_rows_or_refuse() {
     assert_eq!(scratch.json("run/summary.json")["data"]["rows"], 19);
     scratch.refused(&[&dag[..], &["--missing", "indicator"]].concat(), &["invalid value", "error, drop"]);
     scratch.write("c.toml", "[problem]\nkind = \"dag\"\ndata = \"t.csv\"\nmissing = \"indicator\"\n");
-    scratch.refused(&["fit", "c.toml"], &["not for graphs", "missing in [problem] drop"]);
+    scratch.refused(&["fit", "c.toml"], &["not for graphs", "missing = \"drop\" in [problem]"]);
 }
 
 #[test]

@@ -144,7 +144,8 @@ fn formulas_that_make_no_sense_are_pointed_at() {
     scratch.write("t.csv", raw().replace("a,b,g,y", "alpha,b,g,y"));
     for (formula, more, parts) in [
         ("alfa*b", &[][..], &["there is no column alfa\n  alfa*b\n  ^^^^\nhint: did you mean alpha?"][..]),
-        ("alpha*b*g", &[], &["products are of two columns\n  alpha*b*g\n         ^\n"]),
+        ("alpha*b*g*b", &[], &["products are of two or three columns", "  alpha*b*g*b\n           ^\n"]),
+        ("alpha:alpha:b", &[], &["a product of three is of different columns"]),
         ("alpha, y", &[], &["y is the response\n  alpha, y\n         ^\n"]),
         ("alpha:b", &[], &["alpha:b could never be in, as alpha is no term itself", "--heredity none"]),
         ("alpha, g^2", &[], &["the square of g says what g says", "  alpha, g^2\n         ^\n"]),
@@ -160,4 +161,49 @@ fn formulas_that_make_no_sense_are_pointed_at() {
     let said = scratch.fine(&["enumerate", "t.csv", "--response", "y", "--terms", ".*., x^2"]);
     assert!(said.talk.contains("left out u:v: it is the same in every row"), "{}", said.talk);
     assert!(said.data.contains("u:x") && said.data.contains("x^2") && !said.data.contains("u^2"), "{}", said.data);
+}
+
+#[test]
+fn products_of_three_are_multiplied_and_need_their_columns() {
+    let scratch = Scratch::new();
+    let cells: Vec<[f64; 4]> = (0..40)
+        .map(|row| {
+            let [a, b, c] = [577, 331, 719].map(|by| 2.0 * noise(row, by) + 0.3);
+            [a, b, c, a + 3.0 * a * b * c + noise(row, 467)]
+        })
+        .collect();
+    let means: Vec<f64> = (0..3).map(|column| cells.iter().map(|row| row[column]).sum::<f64>() / 40.0).collect();
+    let (mut raw, mut out) = ("a,b,c,y\n".to_string(), "a,b,c,ab,ac,bc,abc,y\n".to_string());
+    for [a, b, c, y] in cells {
+        let (da, db, dc) = (a - means[0], b - means[1], c - means[2]);
+        raw += &format!("{a},{b},{c},{y}\n");
+        out += &format!("{a},{b},{c},{},{},{},{},{y}\n", da * db, da * dc, db * dc, da * db * dc);
+    }
+    scratch.write("raw.csv", raw);
+    scratch.write("out.csv", out);
+    let expected = enumerated(&scratch, "out.csv", &[]);
+    let near = |found: &BTreeMap<String, f64>, expected: &BTreeMap<String, f64>| {
+        assert_eq!(found.len(), expected.len());
+        found.iter().for_each(|(word, p)| assert!((p - expected[word]).abs() < 1e-6, "{word}: {p} {}", expected[word]));
+    };
+    near(&enumerated(&scratch, "raw.csv", &["--terms", "a*b*c", "--heredity", "none"]), &expected);
+    // Columns of a:b, a:c, b:c and a:b:c.
+    let columns = [&[0, 1][..], &[0, 2], &[1, 2], &[0, 1, 2]];
+    for (heredity, enough) in [("strong", false), ("weak", true)] {
+        let may = |word: &str| {
+            let bit = |place: usize| word.as_bytes()[place] == b'1';
+            (0..4).all(|product| {
+                let mut own = columns[product].iter().map(|&column| bit(column));
+                !bit(3 + product) || if enough { own.any(|is_in| is_in) } else { own.all(|is_in| is_in) }
+            })
+        };
+        let total: f64 = expected.iter().filter(|(word, _)| may(word)).map(|(_, p)| p).sum();
+        let left = expected.iter().filter(|(word, _)| may(word)).map(|(word, p)| (word.clone(), p / total)).collect();
+        for formula in ["a*b*c", "(a+b+c)^3", "a, b, c, a:b, a:c, b:c, a:b:c"] {
+            near(&enumerated(&scratch, "raw.csv", &["--terms", formula, "--heredity", heredity]), &left);
+        }
+    }
+    let question = ["select", "raw.csv", "--response", "y", "--terms", "a*b*c", "--out", "run"];
+    scratch.fine(&question);
+    assert_eq!(scratch.fine(&["predict", "run", "raw.csv"]).data.lines().count(), 41);
 }

@@ -5,7 +5,7 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Outcome, Scratch, steady};
+use crate::support::{Outcome, Scratch, select, steady};
 
 /// A non-linear graph whose preparation takes long enough to be interrupted.
 const GRAPH: [&str; 27] = [
@@ -100,7 +100,7 @@ fn a_check_that_is_interrupted_says_what_it_left_out_and_goes_on() {
 fn a_time_limit_is_for_everything_and_says_what_it_left_out() {
     let scratch = Scratch::new();
     let hasty = "select builtin:prostate --response lpsa --method vti --likelihood robust --out run --threads 1 --time-limit 2s \
-                 --set check.refine=never --set check.opinion.smc.particles=8192";
+                 --set check.refine=never --set check.opinion.smc.particles=1024";
     let outcome = scratch.fine(&hasty.split_whitespace().collect::<Vec<&str>>());
     let summary = scratch.json("run/summary.json");
     assert!(summary["left_out"].to_string().contains("the look beyond q was cut at"), "{}", summary["left_out"]);
@@ -124,4 +124,48 @@ fn chains_over_models_have_their_climb_cut() {
         assert!(matches!(outcome.code, Some(0 | 130)), "{}", outcome.talk);
     }
     assert!(!scratch.path("run/phase.json").exists());
+}
+
+#[test]
+fn chains_that_are_interrupted_leave_whole_files_and_others_read_them_meanwhile() {
+    let scratch = Scratch::new();
+    scratch.fine(&select(
+        "builtin:prostate",
+        "lpsa",
+        &["--out", "run", "--likelihood", "student-t:4", "--check", "none"],
+    ));
+    let endless = ["refine", "run", "--iterations", "100000000"];
+    let mut child = start(&scratch, &endless);
+    let in_chains = || {
+        let phase = std::fs::read_to_string(scratch.path("run/phase.json")).unwrap_or_default();
+        phase.contains("chains")
+    };
+    let begun = Instant::now();
+    while !in_chains() {
+        assert!(begun.elapsed() < Duration::from_secs(120) && child.try_wait().unwrap().is_none(), "no chains");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Whoever only reads is served beside the live run; whoever would write is not.
+    let before = scratch.read("run/summary.json");
+    for _ in 0..3 {
+        scratch.fine(&["report", "run"]);
+        assert!(scratch.read("run/report.html").trim_end().ends_with("</html>"));
+    }
+    scratch.fine(&["sample", "run", "-n", "10", "--out", "draws.csv"]);
+    scratch.refused(&["check", "run"], &["is at work in it"]);
+    assert!(child.try_wait().unwrap().is_none());
+    let (id, told) = (child.id().to_string(), Instant::now());
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    let outcome = Outcome::of(&child.wait_with_output().unwrap(), &endless);
+    // A second is promised; other tests keep the machine busy.
+    assert!(told.elapsed() < Duration::from_secs(10), "{:?}", told.elapsed());
+    assert_eq!(outcome.code, Some(130), "{}", outcome.talk);
+    assert!(outcome.talk.contains("vti check run"), "{}", outcome.talk);
+    // Either the result before or one of shorter chains, whole, and nobody at work.
+    let after = scratch.json("run/summary.json");
+    assert!(after["verdict"]["kind"].is_string() && !before.is_empty());
+    let names = std::fs::read_dir(scratch.path("run")).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    assert!(!names.iter().any(|name| name.contains("partial") || name == "phase.json"), "{names:?}");
+    scratch.fine(&["refine", "run", "--iterations", "40", "--chains", "4"]);
 }

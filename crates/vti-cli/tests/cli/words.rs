@@ -93,7 +93,8 @@ fn a_configuration_has_keys_and_not_options() {
     scratch.write("t.csv", "y,a\n1,2\n2,\n3,4\n5,5\n7,1\n");
     scratch.write("run.toml", "[problem]\nkind = \"select\"\ndata = \"t.csv\"\nresponse = \"y\"\n");
     let fit = scratch.run(&["fit", "run.toml"]);
-    assert!(fit.talk.contains("missing in [problem]") && !fit.talk.contains("--missing"), "{}", fit.talk);
+    assert!(fit.talk.contains("missing = \"drop\" in [problem] leaves out"), "{}", fit.talk);
+    assert!(!fit.talk.contains("--missing"), "{}", fit.talk);
     let select = scratch.run(&["select", "t.csv", "--response", "y"]);
     assert!(select.talk.contains("--missing drop"), "{}", select.talk);
 }

@@ -1,5 +1,6 @@
 //! `vti enumerate`: the exact answer.
 
+mod changepoints;
 mod dag;
 mod select;
 
@@ -12,10 +13,11 @@ use vti_report::files::{Cells, CsvTable};
 use vti_report::table;
 
 use super::deliver;
-use crate::args::{GraphArgs, QuestionArgs};
+use crate::args::{ChangeArgs, GraphArgs, QuestionArgs};
 use crate::config::ProblemConfig;
-use crate::failure::Ending;
+use crate::failure::{Ending, Usage};
 use crate::print;
+use crate::question::other_kind;
 
 /// Options of `vti enumerate`.
 #[derive(Args)]
@@ -33,12 +35,22 @@ pub(crate) struct EnumerateArgs {
 enum Kind {
     /// All causal graphs of a table: linear equations with known noise, at most 5 nodes
     Dag(DagEnumeration),
+    /// All numbers of change points
+    Changepoints(ChangesEnumeration),
 }
 
 #[derive(Args)]
 struct DagEnumeration {
     #[command(flatten)]
     question: GraphArgs,
+    #[command(flatten)]
+    shown: ShownArgs,
+}
+
+#[derive(Args)]
+struct ChangesEnumeration {
+    #[command(flatten)]
+    question: ChangeArgs,
     #[command(flatten)]
     shown: ShownArgs,
 }
@@ -73,11 +85,24 @@ pub(crate) fn run(args: EnumerateArgs) -> Result<Ending> {
     let EnumerateArgs { kind, question, shown } = args;
     let (config, shown) = match kind {
         Some(Kind::Dag(DagEnumeration { question, shown })) => (question.settings(&[])?, shown),
+        Some(Kind::Changepoints(ChangesEnumeration { question, shown })) => (question.settings(&[])?, shown),
         None => (question.settings()?, shown),
     };
     match config.problem {
         ProblemConfig::Select(_) => select::run(config, &shown),
         ProblemConfig::Dag(_) => dag::run(config, &shown),
+        ProblemConfig::Changepoints(_) => changepoints::run(config, &shown),
+        ProblemConfig::Own(_) => Err(other_kind(&config)),
+        ProblemConfig::Mixture(_) | ProblemConfig::Peaks(_) => Err(Usage(format!(
+            "{}: mixtures and peaks have no exact answer\nhint: `vti rjmcmc` runs chains",
+            config.source.data
+        ))
+        .into()),
+        ProblemConfig::Layers(_) => Err(Usage(format!(
+            "{}: evidences of layers are not in closed form\nhint: `vti fit` finds them with their errors",
+            config.source.data
+        ))
+        .into()),
     }
 }
 
