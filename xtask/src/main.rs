@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod package;
 mod paper;
 mod process;
 mod test;

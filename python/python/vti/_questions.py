@@ -1,0 +1,311 @@
+"""What can be asked. Keyword arguments are the options of the command, with its names, values and defaults."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack, overload
+
+from ._answer import Answer
+from ._density import Constraint, Density, Space, described, name_of
+from ._handle import Handle, Place
+from ._options import arguments
+from ._tables import as_table, is_file
+from ._vti import Job, Run
+
+# What a table that is handed over is called.
+_TABLE = "data.parquet"
+
+Names = str | Sequence[str]
+Edges = str | Sequence[str] | Sequence[tuple[str, str]]
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of every run."""
+
+    out: str | os.PathLike[str] | None
+    """The run directory; without it one that lives as long as the answer."""
+    force: bool
+    """Replace the run in the run directory."""
+    resume: bool
+    """Go on where an interrupted run stopped."""
+    method: Literal["auto", "exact", "search", "vti"] | None
+    """How the answer is found."""
+    check: Literal["full", "quick", "none"] | None
+    """How far the check looks beyond what was learned."""
+    seed: int | None
+    """Seed of all randomness."""
+    steps: int | None
+    """Training steps."""
+    time_limit: float | str | None
+    """Time for everything: seconds, or 60s, 5m, 1h."""
+    threads: int | None
+    """Threads; 0: as many as there are cores."""
+    device: str | None
+    """Where networks are computed."""
+    precision: Literal["f32", "f64"] | None
+    """Precision of networks."""
+    replicates: int | None
+    """Train from so many seeds and keep the best."""
+    set: Mapping[str, Any] | Sequence[str] | None
+    """Change any setting: `{"train.batch": 512}`."""
+    raw_csv: bool
+    """Leave cells of CSV files as they are."""
+    progress: bool | None
+    """Whether progress is shown; by default on a terminal and in a notebook."""
+
+
+class SelectOptions(RunOptions, total=False):
+    """Options of `select`: those of `vti select`."""
+
+    names: Sequence[str] | None
+    """Names of the columns of an array."""
+    response: str | None
+    """The column that is to be explained."""
+    likelihood: str | None
+    """gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic, poisson, negative-binomial[:SIZE]."""
+    prior: str | None
+    """g, g:G, hyper-g[:A], hyper-g-n[:A], zellner-siow, normal:SCALE."""
+    model_prior: str | None
+    """uniform, bernoulli:P, beta-binomial:A,B."""
+    include: Names | None
+    """Only these columns take part."""
+    exclude: Names | None
+    """These columns do not take part."""
+    always: Names | None
+    """These columns are in every model."""
+    categorical: Names | None
+    """These columns hold categories, though they are numbers."""
+    offset: str | None
+    """This column is added to every row's linear predictor."""
+    exposure: str | None
+    """Counts are proportional to this column."""
+    weights: str | None
+    """Rows count as often as this column says."""
+    terms: str | None
+    """Which terms may matter, by a formula."""
+    heredity: Literal["none", "weak", "strong"] | None
+    """Which models may have a product or a square."""
+    missing: Literal["error", "drop", "indicator"] | None
+    """What becomes of missing values."""
+    missing_values: Names | None
+    """Words that stand for missing values, beside the usual ones."""
+    no_standardize: bool
+    """Leave columns as they were measured."""
+
+
+class DagOptions(RunOptions, total=False):
+    """Options of `dag`: those of `vti dag`."""
+
+    names: Sequence[str] | None
+    """Names of the columns of an array."""
+    sem: Literal["mlp", "linear"] | None
+    """How a column follows its causes."""
+    hidden: int | None
+    """Hidden units of each column's equation."""
+    bias: bool
+    """Hidden units and outputs have biases."""
+    noise: float | Literal["unknown"] | None
+    """Standard deviation of a column given its causes."""
+    score: Literal["independent", "bge"] | None
+    """The prior of weights and noise."""
+    graph_prior: Literal["orders", "graphs"] | None
+    """What is equally probable beforehand."""
+    edge_penalty: float | None
+    """By how much each edge lowers the log prior."""
+    weight_scale: float | None
+    """Prior standard deviation of weights."""
+    interventions: str | None
+    """A column that names, row by row, the nodes that were set from outside."""
+    targets: Mapping[str, Sequence[str]] | str | None
+    """What other words in that column mean."""
+    require: Edges | None
+    """Edges that every graph has."""
+    forbid: Edges | None
+    """Edges that no graph has."""
+    tiers: str | Sequence[Sequence[str]] | None
+    """Groups of columns, earliest first."""
+    max_parents: int | None
+    """The most causes a column may have."""
+    include: Names | None
+    """Only these columns take part."""
+    exclude: Names | None
+    """These columns do not take part."""
+    missing: Literal["error", "drop"] | None
+    """What becomes of missing values."""
+    missing_values: Names | None
+    """Words that stand for missing values, beside the usual ones."""
+    log: bool | Names
+    """Take logarithms of all columns, or of these."""
+    scale: Literal["none", "centre", "columns", "table"] | None
+    """How columns are brought to a common scale."""
+    truth: str | os.PathLike[str] | None
+    """A graph to compare with: a CSV file of edges under the header from,to."""
+
+
+class FitOptions(RunOptions, total=False):
+    """Options of `fit`."""
+
+    data: Any
+    """A table in the place of the one that a configuration names."""
+    parameters: Sequence[str] | None
+    """Names of the parameters of a density of one's own."""
+    constraints: Sequence[Constraint] | None
+    """Where its parameters live: "real", "positive", ("interval", 0, 1), ("simplex", 3)."""
+    reference: tuple[float, float] | Sequence[tuple[float, float]] | None
+    """A mean and a standard deviation, for all free coordinates or for each, that reach wherever parameters may lie."""
+    log_prior: Callable[[Any], Any] | None
+    """The prior over models up to a constant, of an array of words; uniform by default."""
+    title: str | None
+    """What is asked, as the page says it."""
+
+
+def _documented(options: type) -> Callable[[Any], Any]:
+    """Shows the options of a function in its signature, and refuses others."""
+    known = sorted(options.__optional_keys__)  # type: ignore[attr-defined]
+
+    def document(function: Any) -> Any:
+        @functools.wraps(function)
+        def checked(*positional: Any, **given: Any) -> Any:
+            for name in given.keys() - {"background", *own, *known}:
+                close = difflib.get_close_matches(name, known, 1)
+                hint = f"\nhint: did you mean {close[0]}?" if close else ""
+                raise TypeError(f"{function.__name__}() has no argument {name}{hint}")
+            return function(*positional, **given)
+
+        signature = inspect.signature(function)
+        own = list(signature.parameters)
+        plain = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+        more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in known]
+        checked.__signature__ = signature.replace(parameters=plain + more)  # type: ignore[attr-defined]
+        return checked
+
+    return document
+
+
+def _run(options: dict[str, Any]) -> tuple[list[str], Place, bool | None]:
+    """Takes the options of a run out of others: as arguments, its place, and whether its progress is shown."""
+    given = {name: options.pop(name) for name in RunOptions.__optional_keys__ if name in options}
+    progress, place = given.pop("progress", None), Place(given.pop("out", None))
+    return [f"--out={place.path}", *arguments(given)], place, progress
+
+
+def _end(job: Job, place: Place, background: bool, progress: bool | None) -> Answer | Handle:
+    handle = Handle(job, place)
+    return handle if background else handle._finish(progress)
+
+
+def _ask(kind: str, data: Any, beside: Mapping[str, Any] | None, options: dict[str, Any], background: bool) -> Any:
+    """Asks a question of a table, with more columns beside its own: `kind` is the command."""
+    run, place, progress = _run(options)
+    names, table = options.pop("names", None), None
+    if is_file(data) and beside:
+        raise TypeError("columns cannot be added to a file\nhint: read it first, or name its column by response")
+    if not is_file(data):
+        table = as_table(data, names)
+        if beside:
+            table = table.beside(as_table(beside))
+    # What may begin with a dash stands behind two.
+    job = Job.ask([kind, *arguments(options), *run, "--", _TABLE if table is not None else os.fspath(data)], table)
+    return _end(job, place, background, progress)
+
+
+@overload
+def select(data: Any, y: Any = ..., *, background: Literal[True], **options: Unpack[SelectOptions]) -> Handle: ...
+@overload
+def select(data: Any, y: Any = ..., *, background: Literal[False] = ..., **options: Unpack[SelectOptions]) -> Answer: ...
+@_documented(SelectOptions)
+def select(data: Any, y: Any = None, *, background: bool = False, **options: Any) -> Any:
+    """Which covariates matter for a response?
+
+    `data` is a table: anything with an Arrow stream, a pandas frame, a mapping of names to columns, a two-dimensional array whose
+    columns `names` names, or the path of a CSV or Parquet file. The response is its column `response`, or `y`. All other arguments
+    are the options of `vti select`, whose defaults they have (`SelectOptions` says what they mean); `background=True` gives a
+    `Handle` instead of an `Answer`.
+    """
+    beside = None
+    if y is not None:
+        options["response"] = options.get("response") or str(getattr(y, "name", None) or "y")
+        beside = {options["response"]: y}
+    if options.get("response") is None:
+        raise TypeError("which column is the response?\nhint: response='y', or y=values")
+    return _ask("select", data, beside, options, background)
+
+
+@overload
+def dag(data: Any, *, background: Literal[True], **options: Unpack[DagOptions]) -> Handle: ...
+@overload
+def dag(data: Any, *, background: Literal[False] = ..., **options: Unpack[DagOptions]) -> Answer: ...
+@_documented(DagOptions)
+def dag(data: Any, *, background: bool = False, **options: Any) -> Any:
+    """What causes what, if there are no hidden common causes?
+
+    `data` is a table as for `select`; its columns are the nodes. All other arguments are the options of `vti dag` (`DagOptions`
+    says what they mean); edges are pairs `("a", "b")` or texts `"a->b"`, tiers lists of columns, earliest first.
+    """
+    return _ask("dag", data, None, options, background)
+
+
+@overload
+def fit(asked: Any, space: Space | None = ..., *, background: Literal[True], **options: Unpack[FitOptions]) -> Handle: ...
+@overload
+def fit(asked: Any, space: Space | None = ..., *, background: Literal[False] = ..., **options: Unpack[FitOptions]) -> Answer: ...
+@_documented(FitOptions)
+def fit(asked: Any, space: Space | None = None, *, background: bool = False, **options: Any) -> Any:
+    """Runs a configuration, or learns a density of one's own.
+
+    `fit(config)`: the path of a TOML file as `vti fit` takes it, or a mapping with its sections; `data` is a table in the place of
+    the one that it names.
+
+    `fit(log_density, space)`: `log_density(words, theta, mask)` gets a batch, one row for each draw: the words of the models
+    (n × symbols), all parameters (n × parameters, 0 where the model does not have one) and which of them the model has. It returns
+    log p(y, θ | m) of each row (n), or that and its gradients (n × parameters); `vti.jax` and `vti.torch` make such a function of
+    one for a single row. Without gradients they are taken from differences, for which each batch is larger. `parameters` are names,
+    `constraints` say where parameters live ("real", "positive", ("interval", 0, 1), ("simplex", 3)), `reference` is a mean and a
+    standard deviation, for all free coordinates or for each, that reach wherever parameters may lie: a check looks from there, and
+    without it nothing is trusted. `log_prior(words)` is the prior over models, up to a constant; uniform by default.
+    """
+    run, place, progress = _run(options)
+    data = options.pop("data", None)
+    if callable(asked):
+        if space is None:
+            raise TypeError("a log density needs its space of models\nhint: vti.fit(log_density, vti.Subsets(3))")
+        title = options.pop("title", None)
+        job = Job.of_density(asked, described(space, **options), name_of(asked), title, run)
+        return _end(job, place, background, progress)
+    table = None if data is None or is_file(data) else as_table(data)
+    if isinstance(asked, Mapping):
+        config = json.loads(json.dumps(asked, default=_plain))
+        if is_file(data):
+            config.setdefault("problem", {})["data"] = os.path.abspath(data)
+        job = Job.configured(json.dumps(config), run, table)
+    elif isinstance(asked, (str, os.PathLike)):
+        changes = [f"--set=problem.data={os.path.abspath(data)}"] if is_file(data) else []
+        job = Job.ask(["fit", *changes, *run, "--", os.fspath(asked)], table)
+    else:
+        raise TypeError(
+            f"{type(asked).__name__} is neither a configuration nor a log density\n"
+            "hint: the path of a TOML file, a mapping with its sections, or a function with a space of models"
+        )
+    return _end(job, place, background, progress)
+
+
+def _plain(value: Any) -> Any:
+    """Values of NumPy and paths as JSON has them."""
+    return value.tolist() if hasattr(value, "tolist") else os.fspath(value)
+
+
+def load(path: str | os.PathLike[str], log_density: Density | None = None, space: Space | None = None, **known: Any) -> Answer:
+    """The answer in a run directory, whoever made it.
+
+    A run of a density of one's own gives draws and densities only with that density and its space (and `parameters`, `constraints`,
+    `reference`, `log_prior` where it was fitted with them).
+    """
+    if log_density is not None and space is not None:
+        space = described(space, **known)
+    return Answer(Run.open(Path(path), log_density, space), Place(path))
