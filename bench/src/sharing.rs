@@ -21,7 +21,7 @@ fn train(threads: usize, steps: u64, batch: usize) -> Result<()> {
     let text = include_str!("../../data/robust_high_8.csv");
     let data = table::read(text, "y", usize::MAX)?;
     let settings = SelectionSettings {
-        likelihood: Likelihood::Robust { alpha: 0.526316, sigma1: 1.0, sigma2: 10.0 },
+        likelihood: Likelihood::Robust { alpha: 0.526316, sigma1: Some(1.0), sigma2: Some(10.0) },
         prior: CoefficientPrior::Normal { scale: 1.5 },
         ..SelectionSettings::default()
     };

@@ -119,7 +119,7 @@ const ROBUST_LOG_EVIDENCE: f64 = -154.228;
 fn robust(report: &mut Report, device: &Cpu<f32>, seeds: u64) -> Result<()> {
     let case = "robust";
     let settings = SelectionSettings {
-        likelihood: Likelihood::Robust { alpha: 0.526316, sigma1: 1.0, sigma2: 10.0 },
+        likelihood: Likelihood::Robust { alpha: 0.526316, sigma1: Some(1.0), sigma2: Some(10.0) },
         prior: CoefficientPrior::Normal { scale: 1.5 },
         model_prior: ModelPrior::Uniform {},
         ..SelectionSettings::default()

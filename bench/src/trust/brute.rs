@@ -51,13 +51,13 @@ pub(super) fn plans() -> Vec<Plan> {
         (Misspecification::High, 11, 1),
     ] {
         let settings = RobustSettings { misspecification, covariates, seed, ..RobustSettings::default() };
-        let likelihood = Likelihood::Robust { alpha: 0.526, sigma1: 1.0, sigma2: 10.0 };
+        let likelihood = Likelihood::Robust { alpha: 0.526, sigma1: Some(1.0), sigma2: Some(10.0) };
         let assumed = assume(likelihood, CoefficientPrior::Normal { scale: 1.5 }, ModelPrior::Uniform {});
         let table = move || Ok(robust(&settings)?.table);
         let name = format!("robust {} {misspecification} {seed}", covariates + 1);
         plans.push(plan("robust", &name, table, Standardise::Raw, assumed));
     }
-    let likelihood = Likelihood::Robust { alpha: 10.0 / 19.0, sigma1: 1.0, sigma2: 10.0 };
+    let likelihood = Likelihood::Robust { alpha: 10.0 / 19.0, sigma1: Some(1.0), sigma2: Some(10.0) };
     let assumed = assume(likelihood, CoefficientPrior::Normal { scale: 1.5 }, ModelPrior::Uniform {});
     plans.push(plan("robust", "robust 15 high", || read(HIGH_15, "y", 50), Standardise::Raw, assumed));
     for seed in [1, 2] {

@@ -151,6 +151,9 @@ fn compare(findings: &Findings, truth: &Truth) -> Vec<Compared> {
 fn parts(answer: &Answer) -> Vec<(String, Quantity)> {
     match &answer.found {
         Found::Select(terms) | Found::Own(terms) => terms.inclusion.0.clone(),
+        Found::Count(count) => {
+            count.components.0.iter().map(|(number, found)| (number.clone(), found.probability)).collect()
+        }
         Found::Dag(graphs) => {
             let edges = &graphs.edges;
             let pairs = (0..edges.nodes.len()).flat_map(|from| (0..edges.nodes.len()).map(move |to| (from, to)));

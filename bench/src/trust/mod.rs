@@ -1,6 +1,7 @@
 //! A battery: can verdicts be relied on? Problems whose answers are known, learned with default settings, checked, and compared.
 
 mod brute;
+mod counting;
 mod gaussian;
 mod graphs;
 mod judge;
@@ -52,8 +53,10 @@ const SLOW: [&str; 3] = ["robust", "generalised", "non-linear graph"];
 /// Runs everything.
 pub(crate) fn run(arguments: &TrustOptions) -> Result<()> {
     let options = &arguments.options;
-    let plans: Vec<Plan> =
-        [gaussian::plans(), brute::plans(), graphs::plans(), own::plans()].into_iter().flatten().collect();
+    let plans: Vec<Plan> = [gaussian::plans(), brute::plans(), graphs::plans(), own::plans(), counting::plans()]
+        .into_iter()
+        .flatten()
+        .collect();
     let device = Cpu::<f32>::new(options.threads)?;
     if arguments.make_truths {
         return make_truths(&plans, options, device.workers());

@@ -148,7 +148,7 @@ fn sum(parts: &[(f64, Shape)], model: &[u16]) -> f64 {
     own - model.windows(2).filter(|pair| pair == &[1, 1]).count() as f64
 }
 
-fn own(
+pub(super) fn own(
     name: &str,
     question: impl Fn() -> Result<Question> + 'static,
     log_evidence: impl Fn(&[u16]) -> f64 + 'static,

@@ -27,7 +27,7 @@ use crate::session::Session;
 use crate::text::named;
 
 /// What inference assumes in all cases: α = 0.1, σ₁ = 1, σ₂ = 10.
-pub(super) const LIKELIHOOD: Likelihood = Likelihood::Robust { alpha: 0.1, sigma1: 1.0, sigma2: 10.0 };
+pub(super) const LIKELIHOOD: Likelihood = Likelihood::Robust { alpha: 0.1, sigma1: Some(1.0), sigma2: Some(10.0) };
 
 /// Prior of all coefficients, the intercept's included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
