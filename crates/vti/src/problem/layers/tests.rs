@@ -174,8 +174,8 @@ mod programs {
 
     #[test]
     fn earths_without_an_answer_are_not_numbers() {
-        let found =
-            ask(&program("read a; echo nan; read a; echo 1 inf; read a; echo 1 2", 1, 20.0), 3).expect("answers");
+        let script = "for answer in nan '1 inf' '1 2'; do read earth || exit; echo $answer; done";
+        let found = ask(&program(script, 1, 20.0), 3).expect("answers");
         assert!(found[0].is_nan() && found[1].is_nan() && found[3].is_nan());
         assert_eq!((found[2], found[4], found[5]), (1.0, 1.0, 2.0));
     }
