@@ -91,12 +91,10 @@ impl Request {
     /// What the arguments of a command ask for that makes a run. Where a table is handed over, its file is called [`TABLE`].
     pub fn of_arguments(arguments: &[String], table: Option<Table>) -> Result<Self, ApiError> {
         let words = std::iter::once("vti").chain(arguments.iter().map(String::as_str));
-        let (config, args) = match Cli::try_parse_from(words).map_err(|error| parsed(&error))?.command {
-            Command::Select(args) => args.settings().map_err(anyhow::Error::from)?,
-            Command::Dag(args) => args.settings()?,
-            Command::Fit(args) => args.settings().map_err(anyhow::Error::from)?,
-            _ => return Err(anyhow!("{}: not a command that makes a run", arguments.join(" ")).into()),
+        let Command::Asked(asked) = Cli::try_parse_from(words).map_err(|error| parsed(&error))?.command else {
+            return Err(anyhow!("{}: not a command that makes a run", arguments.join(" ")).into());
         };
+        let (config, args) = asked.settings()?;
         Ok(Self { config, args, own: None }.with_table(table))
     }
 

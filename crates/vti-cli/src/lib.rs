@@ -36,6 +36,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::args::RunArgs;
+use crate::config::Config;
 use crate::failure::Ending;
 
 /// Variational transdimensional inference: which model, and which parameters, learned together
@@ -51,44 +53,8 @@ enum Command {
     /// Variable selection on built-in data: trains, checks, compares with the exact answer, writes a report
     #[command(after_help = "Example: vti demo")]
     Demo(commands::demo::DemoArgs),
-    /// Which covariates matter for a response? Straight from a table
-    #[command(after_help = "Example: vti select data.csv --response y")]
-    Select(Box<args::SelectArgs>),
-    /// What causes what? Causal graphs straight from a table, if there are no hidden common causes
-    #[command(
-        after_help = "An edge is a direct cause only if no hidden common cause stands behind its two ends: all that acts on two \
-        columns is taken to be among the columns.\n\nExample: vti dag data.csv --time-limit 10m"
-    )]
-    Dag(args::DagArgs),
-    /// How many changes, and when? Rates of events and counts, means or lines that change, straight from a table
-    #[command(
-        name = "changepoints",
-        after_help = "All places of changes are summed or integrated: the answer is exact, and nothing is trained.\n\nExample: vti \
-        changepoints builtin:coal --kind events --time day --start 1 --end 40908 --rate-prior gamma:1,200"
-    )]
-    ChangePoints(Box<args::ChangePointsArgs>),
-    /// How many components? Mixtures of normal distributions, in one or several columns, straight from a table
-    #[command(
-        after_help = "Every number of components is weighed, from 1 on, and which component an observation is from is summed out.\n\nExample: \
-        vti mixture data.csv --column x"
-    )]
-    Mixture(Box<args::MixtureArgs>),
-    /// How many peaks, or sinusoids? Over a polynomial background, with unknown noise, straight from a table
-    #[command(
-        after_help = "No peak at all is a model like any other. Backgrounds, and amplitudes of sinusoids, are integrated out.\n\n\
-        Example: vti peaks spectrum.csv --x energy --y counts --max-peaks 8"
-    )]
-    Peaks(Box<args::PeaksArgs>),
-    /// How many layers of the earth, where, and of what? Under magnetotelluric data, or those of any forward program
-    #[command(
-        after_help = "A program reads one earth per line from standard input: N, the depths of the N - 1 interfaces, ascending, and the \
-        property of every layer from the top, with spaces between. It answers each with one line of as many numbers as the table has \
-        rows, or nan where that earth has no answer, and flushes it. Several processes run side by side and stay open.\n\nExample: vti layers sounding.csv --forward mt"
-    )]
-    Layers(Box<args::LayersArgs>),
-    /// The same from a configuration file
-    #[command(after_help = "Example: vti init select > run.toml && vti fit run.toml")]
-    Fit(args::FitArgs),
+    #[command(flatten)]
+    Asked(Asked),
     /// Check a finished or interrupted run again, and write its results
     #[command(after_help = "Example: vti check data.vti")]
     Check(commands::check::CheckArgs),
@@ -142,6 +108,64 @@ enum Command {
     },
 }
 
+/// What makes a run: questions of a table, and a configuration.
+#[derive(Subcommand)]
+enum Asked {
+    /// Which covariates matter for a response? Straight from a table
+    #[command(after_help = "Example: vti select data.csv --response y")]
+    Select(Box<args::SelectArgs>),
+    /// What causes what? Causal graphs straight from a table, if there are no hidden common causes
+    #[command(
+        after_help = "An edge is a direct cause only if no hidden common cause stands behind its two ends: all that acts on two \
+        columns is taken to be among the columns.\n\nExample: vti dag data.csv --time-limit 10m"
+    )]
+    Dag(args::DagArgs),
+    /// How many changes, and when? Rates of events and counts, means or lines that change, straight from a table
+    #[command(
+        name = "changepoints",
+        after_help = "All places of changes are summed or integrated: the answer is exact, and nothing is trained.\n\nExample: vti \
+        changepoints builtin:coal --kind events --time day --start 1 --end 40908 --rate-prior gamma:1,200"
+    )]
+    ChangePoints(Box<args::ChangePointsArgs>),
+    /// How many components? Mixtures of normal distributions, in one or several columns, straight from a table
+    #[command(
+        after_help = "Every number of components is weighed, from 1 on, and which component an observation is from is summed out.\n\nExample: \
+        vti mixture data.csv --column x"
+    )]
+    Mixture(Box<args::MixtureArgs>),
+    /// How many peaks, or sinusoids? Over a polynomial background, with unknown noise, straight from a table
+    #[command(
+        after_help = "No peak at all is a model like any other. Backgrounds, and amplitudes of sinusoids, are integrated out.\n\n\
+        Example: vti peaks spectrum.csv --x energy --y counts --max-peaks 8"
+    )]
+    Peaks(Box<args::PeaksArgs>),
+    /// How many layers of the earth, where, and of what? Under magnetotelluric data, or those of any forward program
+    #[command(
+        after_help = "A program reads one earth per line from standard input: N, the depths of the N - 1 interfaces, ascending, and the \
+        property of every layer from the top, with spaces between. It answers each with one line of as many numbers as the table has \
+        rows, or nan where that earth has no answer, and flushes it. Several processes run side by side and stay open.\n\nExample: vti layers sounding.csv --forward mt"
+    )]
+    Layers(Box<args::LayersArgs>),
+    /// The same from a configuration file
+    #[command(after_help = "Example: vti init select > run.toml && vti fit run.toml")]
+    Fit(args::FitArgs),
+}
+
+impl Asked {
+    /// Settings of the run.
+    fn settings(self) -> Result<(Config, RunArgs)> {
+        match self {
+            Self::Select(args) => Ok(args.settings()?),
+            Self::Dag(args) => args.settings(),
+            Self::ChangePoints(args) => args.settings(),
+            Self::Mixture(args) => args.settings(),
+            Self::Peaks(args) => args.settings(),
+            Self::Layers(args) => args.settings(),
+            Self::Fit(args) => Ok(args.settings()?),
+        }
+    }
+}
+
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
@@ -163,33 +187,9 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<Ending> {
     match command {
         Command::Demo(args) => commands::demo::run(args),
-        Command::Select(args) => {
-            let (config, run_args) = args.settings()?;
-            run::run(config, &run_args)
-        }
-        Command::Dag(args) => {
-            let (config, run_args) = args.settings()?;
-            run::run(config, &run_args)
-        }
-        Command::ChangePoints(args) => {
-            let (config, run_args) = args.settings()?;
-            run::run(config, &run_args)
-        }
-        Command::Mixture(args) => {
-            let (config, run_args) = args.settings()?;
-            run::run(config, &run_args)
-        }
-        Command::Peaks(args) => {
-            let (config, run_args) = args.settings()?;
-            run::run(config, &run_args)
-        }
-        Command::Layers(args) => {
-            let (config, run_args) = args.settings()?;
-            run::run(config, &run_args)
-        }
-        Command::Fit(args) => {
-            let (config, run_args) = args.settings()?;
-            run::run(config, &run_args)
+        Command::Asked(asked) => {
+            let (config, args) = asked.settings()?;
+            run::run(config, &args)
         }
         Command::Check(args) => commands::check::check(&args),
         Command::Refine(args) => commands::check::refine(&args),

@@ -72,12 +72,11 @@ pub(crate) enum Measured {
 }
 
 impl LoadedLayers {
-    /// Reads a file.
-    pub(crate) fn load(name: &str, choice: &LayerChoice<'_>) -> Result<Self, DataError> {
+    /// Reads a table.
+    pub(crate) fn load(source: &Source, choice: &LayerChoice<'_>) -> Result<Self, DataError> {
         if choice.missing == Missing::Indicator {
             return Err(DataError::IndicatorOfSeries);
         }
-        let source = Source::read(name)?;
         let mut raw = source.parse(&Words::new(choice.missing_values))?;
         raw.check_names()?;
         let columns =

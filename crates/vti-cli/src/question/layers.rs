@@ -72,7 +72,7 @@ impl Question for Layered {
             missing: source.missing,
             missing_values: &source.missing_values,
         };
-        let mut loaded = LoadedLayers::load(&source.data, &choice)?;
+        let mut loaded = LoadedLayers::load(&source.read()?, &choice)?;
         if !loaded.has_errors {
             loaded.notes.push(format!(
                 "no column has errors: they are taken as {} % of {}, {}",

@@ -17,7 +17,7 @@ use vti_report::{Beside, page, text};
 
 use crate::config::{Config, ProblemConfig, SelectConfig, SourceConfig};
 use crate::rundir::parse_marks;
-use crate::{Cli, Command, progress};
+use crate::{Asked, Cli, Command, progress};
 
 /// A kind of input, and what reads it.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +56,8 @@ fn arguments(bytes: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(bytes) else { return false };
     let parsed = Cli::try_parse_from(std::iter::once("vti").chain(text.lines()));
     match parsed.map(|cli| cli.command) {
-        Ok(Command::Dag(args)) => args.settings().is_ok(),
-        Ok(Command::Select(args)) => args.settings().is_ok(),
+        Ok(Command::Asked(Asked::Dag(args))) => args.settings().is_ok(),
+        Ok(Command::Asked(Asked::Select(args))) => args.settings().is_ok(),
         Ok(_) => false,
         Err(error) => {
             let _ = error.to_string();
