@@ -6,6 +6,7 @@ use super::Units;
 use crate::device::Device;
 use crate::posterior::{ConjugatePosterior, Draws, GraphPosterior, Posterior};
 use crate::problem::selection::ExactError;
+use crate::random::{Purpose, Stream};
 use crate::space::{Model, ModelSpace};
 use crate::workers::Workers;
 
@@ -174,7 +175,8 @@ impl Samples {
         chosen
     }
 
-    /// So many draws that count alike.
+    /// So many draws that count alike, in random order, but with copies of a draw one after the other: what follows from
+    /// autocorrelations about how many draws there are then heeds the weights they had.
     ///
     /// ```
     /// use vti::answer::{SampledModel, Samples};
@@ -187,11 +189,17 @@ impl Samples {
     ///     log_weight: vec![3f64.ln(), 0.0],
     ///     ..Samples::default()
     /// };
-    /// assert_eq!(samples.resampled(4).values, [2.0, 2.0, 2.0, 5.0]);
+    /// let values = samples.resampled(4).values;
+    /// assert!(values == [2.0, 2.0, 2.0, 5.0] || values == [5.0, 2.0, 2.0, 2.0]);
     /// ```
     pub fn resampled(&self, count: usize) -> Self {
         let width = self.names.len();
-        let rows = self.resample(&self.weights(), &(0..self.len()).collect::<Vec<_>>(), count);
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        let mut stream = Stream::new(0, Purpose::Summary, 0, 0);
+        for place in (1..order.len()).rev() {
+            order.swap(place, stream.below(place as u64 + 1) as usize);
+        }
+        let rows = self.resample(&self.weights(), &order, count);
         let chosen = |values: &[f64]| rows.iter().map(|&row| values.get(row).copied().unwrap_or(f64::NAN)).collect();
         Self {
             names: self.names.clone(),
