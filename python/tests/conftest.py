@@ -40,3 +40,28 @@ def command():
 
 # A fit that is learned and takes a second or two; its answer is not good.
 QUICK = dict(method="vti", steps=40, check="none", set={"train.batch": 64, "check.draws": 400}, threads=2)
+
+# The same of numbers of components: particles look at every number, few of them here.
+COUNTED = dict(
+    steps=20,
+    check="none",
+    set={"train.particles.particles": 64, "train.batch": 64, "check.draws": 400},
+    threads=1,
+)
+
+
+def changing(rows: int = 36) -> pd.DataFrame:
+    """Values around two means, with a change after a third of the rows."""
+    i = np.arange(rows)
+    return pd.DataFrame({"t": 0.5 * i, "v": 2.0 * (3 * i >= rows) + 0.5 * np.sin(12.9898 * i) * np.cos(4.1 * i)})
+
+
+def sounded() -> pd.DataFrame:
+    """Magnetotelluric data over a layer of 100 Ωm above one of about 20 Ωm."""
+    return pd.DataFrame(
+        {
+            "period": [0.001, 0.01, 0.1, 1.0, 10.0, 100.0],
+            "resistivity": [101.0, 97.0, 92.0, 41.0, 26.0, 21.0],
+            "phase": [45.2, 44.5, 52.0, 57.0, 51.0, 47.0],
+        }
+    )

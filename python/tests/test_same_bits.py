@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 import vti
+from vti._options import OF_COMMAND
 
-from conftest import QUICK
+from conftest import COUNTED, QUICK, changing, measured, sounded
 
 def without_place(summary: dict) -> dict:
     """An answer without what differs from run to run: its file, and how long it took."""
@@ -22,7 +23,7 @@ def options(given: dict) -> list[str]:
         if name == "set":
             words += [word for key, item in value.items() for word in ("--set", f"{key}={item}")]
         else:
-            words += ["--" + name.replace("_", "-"), str(value)]
+            words += ["--" + OF_COMMAND.get(name, name).replace("_", "-"), str(value)]
     return words
 
 
@@ -34,9 +35,14 @@ def options(given: dict) -> list[str]:
         ("select", {"response": "y", "likelihood": "student-t:4", "prior": "normal:1"}, QUICK | {"seed": 5}),
         ("dag", {"sem": "linear", "exclude": "group"}, {"seed": 2}),
         ("dag", {"hidden": 2, "exclude": "group"}, QUICK | {"seed": 4, "precision": "f64"}),
+        ("changepoints", {"kind": "means", "time": "t", "value": "v", "max_changes": 3}, {"seed": 7}),
+        ("mixture", {"column": "v", "max_components": 3, "count_prior": "poisson:2"}, COUNTED | {"seed": 1}),
+        ("peaks", {"x": "t", "y": "v", "max_peaks": 2, "background_degree": 0}, COUNTED | {"seed": 2}),
+        ("layers", {"forward": "mt", "max_layers": 2, "errors": "scaled"}, COUNTED | {"seed": 3}),
     ],
 )
-def test_same_as_the_command(command, frame, tmp_path, kind, own, run):
+def test_same_as_the_command(command, tmp_path, kind, own, run):
+    frame = {"select": measured, "dag": measured, "layers": sounded}.get(kind, changing)()
     frame.to_csv(tmp_path / "t.csv", index=False)
     command(kind, "t.csv", *options(own), *options(run), "--out", "run", "--quiet", cwd=tmp_path)
     theirs = json.loads((tmp_path / "run" / "summary.json").read_text())
@@ -76,12 +82,22 @@ def test_the_command_works_with_runs_of_python(command, frame, tmp_path):
 
 
 def test_every_option_of_the_command_is_one_of_python():
-    from vti._questions import DagOptions, FitOptions, RunOptions, SelectOptions
+    from vti import _options
     from vti._vti import options as of_command
 
     # Those are for a terminal.
     others = {"json", "quiet", "help"}
-    for command_name, known in [("select", SelectOptions), ("dag", DagOptions), ("fit", RunOptions)]:
+    questions = {
+        "select": _options.SelectOptions,
+        "dag": _options.DagOptions,
+        "changepoints": _options.ChangePointOptions,
+        "mixture": _options.MixtureOptions,
+        "peaks": _options.PeakOptions,
+        "layers": _options.LayerOptions,
+        "fit": _options.RunOptions,
+    }
+    for command_name, known in questions.items():
         names = {name.replace("-", "_") for name, _ in of_command(command_name)} - others
-        assert names == known.__optional_keys__ - {"names", "progress"}, command_name
-    assert FitOptions.__optional_keys__ > RunOptions.__optional_keys__
+        ours = _options.names_of(known) - {"names", "progress"}
+        assert names == {OF_COMMAND.get(name, name) for name in ours}, command_name
+    assert _options.names_of(_options.FitOptions) > _options.names_of(_options.RunOptions)

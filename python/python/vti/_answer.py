@@ -102,7 +102,7 @@ class Answer:
 
     @property
     def kind(self) -> str:
-        """What was asked: `select`, `dag`, `own`, …"""
+        """What was asked: `select`, `dag`, `count` (how many there are of something), or `own` for a density of one's own."""
         return str(self.summary["kind"])
 
     @property
@@ -146,10 +146,92 @@ class Answer:
         return _indexed(rows, "parameter", [*_QUANTITY, "sd", "low", "high"])
 
     def _named(self, key: str, index: str, columns: list[str]) -> pandas.DataFrame:
+        return _indexed(self._part(key), index, columns)
+
+    def _part(self, key: str) -> Any:
+        """What only answers of some kinds have."""
         found = self.summary.get(key)
         if found is None:
             raise AttributeError(f"an answer of kind {self.kind} has no {key}")
-        return _indexed(found, index, columns)
+        return found
+
+    @property
+    def counted(self) -> str:
+        """What is counted, in words: change points, components, peaks, …"""
+        return str(self._part("counted")["plural"])
+
+    @property
+    def components(self) -> pandas.DataFrame:
+        """How probable each number of components is, beside its prior probability and log p(y | k), where that is known."""
+        import pandas
+
+        rows, numbers = [], []
+        for number, found in self._part("components").items():
+            evidence = found["log_evidence"] or {}
+            numbers.append(int(number))
+            rows.append(
+                {name: found[name] for name in _QUANTITY}
+                | {"prior": found["prior"], "log_evidence": evidence.get("estimate")}
+                | {"log_evidence_se": evidence.get("se"), "log_evidence_exact": evidence.get("exact")}
+            )
+        return _frame(rows).set_index(pandas.Index(numbers, name=self.counted))
+
+    @property
+    def most_probable(self) -> int:
+        """The most probable number of components."""
+        return int(self._part("most_probable"))
+
+    @property
+    def mean(self) -> pandas.Series:
+        """The mean number of components."""
+        import pandas
+
+        found = self._part("mean")
+        return pandas.Series({name: _number(found[name]) for name in _QUANTITY}, name=f"mean number of {self.counted}")
+
+    @property
+    def curves(self) -> pandas.DataFrame:
+        """What components together say about the data, averaged over their number: mean, median and bands at every place."""
+        rows = []
+        for curve in self._part("curves"):
+            bands = {f"{end}_{round(100 * band['level'])}": band[end] for band in curve["bands"] for end in ("low", "high")}
+            columns = {name: curve[name] for name in ("x", "mean", "median")} | bands
+            rows += [{"curve": curve["name"]} | dict(zip(columns, values)) for values in zip(*columns.values())]
+        return _frame(rows, texts=("curve",))
+
+    @property
+    def positions(self) -> pandas.DataFrame:
+        """How many components are to be expected in each interval of an axis."""
+        rows = [
+            {"positions": found["name"], "from": start, "to": end, "expected": expected}
+            for found in self._part("positions")
+            for start, end, expected in zip(found["edges"], found["edges"][1:], found["expected"])
+        ]
+        return _frame(rows, texts=("positions",))
+
+    @property
+    def given(self) -> pandas.DataFrame:
+        """Components one by one, given how many there are: means, standard deviations and central 90 % intervals of what each has,
+        for the most probable numbers, most probable first."""
+        rows = [
+            {"number": given["count"], "component": f"{table['component']} {place}", "parameter": name}
+            | {"mean": about["mean"], "sd": about["sd"], "low": about["interval"][0], "high": about["interval"][1]}
+            for given in self._part("given")
+            for table in given["tables"]
+            for place, row in enumerate(table["rows"], 1)
+            for name, about in zip(table["parameters"], row)
+        ]
+        return _frame(rows, texts=("component", "parameter"), whole=("number",))
+
+    @property
+    def memberships(self) -> pandas.DataFrame:
+        """Which component each observation is from, with the probability of each, given their most probable number."""
+        import pandas
+
+        file = self.path / "memberships.csv"
+        if self.kind != "count" or not file.exists():
+            raise AttributeError(f"an answer about {self.counted if self.kind == 'count' else self.kind} has no memberships")
+        return pandas.read_csv(file, float_precision="round_trip")
 
     @property
     def nodes(self) -> list[str]:
@@ -177,9 +259,7 @@ class Answer:
         return np.array(self._edges()["corrected"], dtype=float)
 
     def _edges(self) -> dict[str, Any]:
-        if "edges" not in self.summary:
-            raise AttributeError(f"an answer of kind {self.kind} has no edges")
-        found: dict[str, Any] = self.summary["edges"]
+        found: dict[str, Any] = self._part("edges")
         return found
 
     def graph(self, threshold: float = 0.5) -> networkx.DiGraph:
@@ -266,6 +346,18 @@ class Answer:
         """Probabilities of all edges, as a matrix."""
         return self._figure("edges")
 
+    def plot_numbers(self) -> Figure:
+        """Probabilities of numbers of components."""
+        return self._figure("numbers")
+
+    def plot_curves(self) -> Figure:
+        """Curves with their bands over what was observed."""
+        return self._figure("curves")
+
+    def plot_positions(self) -> Figure:
+        """Where components are."""
+        return self._figure("positions")
+
     def _figure(self, section: str) -> Figure:
         svg = self._run.figure(section)
         if svg is None:
@@ -305,7 +397,7 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _frame(rows: list[dict[str, Any]], texts: tuple[str, ...], whole: tuple[str, ...] = ()) -> pandas.DataFrame:
+def _frame(rows: list[dict[str, Any]], texts: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> pandas.DataFrame:
     import pandas
 
     frame = pandas.DataFrame(rows)

@@ -7,167 +7,35 @@ import functools
 import inspect
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from ._answer import Answer
-from ._density import Constraint, Density, Space, described, name_of
+from ._density import Density, Space, described, name_of
 from ._handle import Handle, Place
-from ._options import arguments
-from ._tables import as_table, is_file
+from ._options import (
+    ChangePointOptions,
+    DagOptions,
+    FitOptions,
+    LayerOptions,
+    MixtureOptions,
+    PeakOptions,
+    RunOptions,
+    SelectOptions,
+    arguments,
+    names_of,
+)
+from ._tables import as_table, is_file, of_values
 from ._vti import Job, Run
 
 # What a table that is handed over is called.
 _TABLE = "data.parquet"
 
-Names = str | Sequence[str]
-Edges = str | Sequence[str] | Sequence[tuple[str, str]]
-
-
-class RunOptions(TypedDict, total=False):
-    """Options of every run."""
-
-    out: str | os.PathLike[str] | None
-    """The run directory; without it one that lives as long as the answer."""
-    force: bool
-    """Replace the run in the run directory."""
-    resume: bool
-    """Go on where an interrupted run stopped."""
-    method: Literal["auto", "exact", "search", "vti"] | None
-    """How the answer is found."""
-    check: Literal["full", "quick", "none"] | None
-    """How far the check looks beyond what was learned."""
-    seed: int | None
-    """Seed of all randomness."""
-    steps: int | None
-    """Training steps."""
-    time_limit: float | str | None
-    """Time for everything: seconds, or 60s, 5m, 1h."""
-    threads: int | None
-    """Threads; 0: as many as there are cores."""
-    device: str | None
-    """Where networks are computed."""
-    precision: Literal["f32", "f64"] | None
-    """Precision of networks."""
-    replicates: int | None
-    """Train from so many seeds and keep the best."""
-    set: Mapping[str, Any] | Sequence[str] | None
-    """Change any setting: `{"train.batch": 512}`."""
-    raw_csv: bool
-    """Leave cells of CSV files as they are."""
-    progress: bool | None
-    """Whether progress is shown; by default on a terminal and in a notebook."""
-
-
-class SelectOptions(RunOptions, total=False):
-    """Options of `select`: those of `vti select`."""
-
-    names: Sequence[str] | None
-    """Names of the columns of an array."""
-    response: str | None
-    """The column that is to be explained."""
-    likelihood: str | None
-    """gaussian, gaussian:SIGMA, robust, robust:ALPHA,S1,S2, student-t:DF, logistic, poisson, negative-binomial[:SIZE]."""
-    prior: str | None
-    """g, g:G, hyper-g[:A], hyper-g-n[:A], zellner-siow, normal:SCALE."""
-    model_prior: str | None
-    """uniform, bernoulli:P, beta-binomial:A,B."""
-    include: Names | None
-    """Only these columns take part."""
-    exclude: Names | None
-    """These columns do not take part."""
-    always: Names | None
-    """These columns are in every model."""
-    categorical: Names | None
-    """These columns hold categories, though they are numbers."""
-    offset: str | None
-    """This column is added to every row's linear predictor."""
-    exposure: str | None
-    """Counts are proportional to this column."""
-    weights: str | None
-    """Rows count as often as this column says."""
-    terms: str | None
-    """Which terms may matter, by a formula."""
-    heredity: Literal["none", "weak", "strong"] | None
-    """Which models may have a product or a square."""
-    missing: Literal["error", "drop", "indicator"] | None
-    """What becomes of missing values."""
-    missing_values: Names | None
-    """Words that stand for missing values, beside the usual ones."""
-    no_standardize: bool
-    """Leave columns as they were measured."""
-
-
-class DagOptions(RunOptions, total=False):
-    """Options of `dag`: those of `vti dag`."""
-
-    names: Sequence[str] | None
-    """Names of the columns of an array."""
-    sem: Literal["mlp", "linear"] | None
-    """How a column follows its causes."""
-    hidden: int | None
-    """Hidden units of each column's equation."""
-    bias: bool
-    """Hidden units and outputs have biases."""
-    noise: float | Literal["unknown"] | None
-    """Standard deviation of a column given its causes."""
-    score: Literal["independent", "bge"] | None
-    """The prior of weights and noise."""
-    graph_prior: Literal["orders", "graphs"] | None
-    """What is equally probable beforehand."""
-    edge_penalty: float | None
-    """By how much each edge lowers the log prior."""
-    weight_scale: float | None
-    """Prior standard deviation of weights."""
-    interventions: str | None
-    """A column that names, row by row, the nodes that were set from outside."""
-    targets: Mapping[str, Sequence[str]] | str | None
-    """What other words in that column mean."""
-    require: Edges | None
-    """Edges that every graph has."""
-    forbid: Edges | None
-    """Edges that no graph has."""
-    tiers: str | Sequence[Sequence[str]] | None
-    """Groups of columns, earliest first."""
-    max_parents: int | None
-    """The most causes a column may have."""
-    include: Names | None
-    """Only these columns take part."""
-    exclude: Names | None
-    """These columns do not take part."""
-    missing: Literal["error", "drop"] | None
-    """What becomes of missing values."""
-    missing_values: Names | None
-    """Words that stand for missing values, beside the usual ones."""
-    log: bool | Names
-    """Take logarithms of all columns, or of these."""
-    scale: Literal["none", "centre", "columns", "table"] | None
-    """How columns are brought to a common scale."""
-    truth: str | os.PathLike[str] | None
-    """A graph to compare with: a CSV file of edges under the header from,to."""
-
-
-class FitOptions(RunOptions, total=False):
-    """Options of `fit`."""
-
-    data: Any
-    """A table in the place of the one that a configuration names."""
-    parameters: Sequence[str] | None
-    """Names of the parameters of a density of one's own."""
-    constraints: Sequence[Constraint] | None
-    """Where its parameters live: "real", "positive", ("interval", 0, 1), ("simplex", 3)."""
-    reference: tuple[float, float] | Sequence[tuple[float, float]] | None
-    """A mean and a standard deviation, for all free coordinates or for each, that reach wherever parameters may lie."""
-    log_prior: Callable[[Any], Any] | None
-    """The prior over models up to a constant, of an array of words; uniform by default."""
-    title: str | None
-    """What is asked, as the page says it."""
-
 
 def _documented(options: type) -> Callable[[Any], Any]:
     """Shows the options of a function in its signature, and refuses others."""
-    known = sorted(options.__optional_keys__)  # type: ignore[attr-defined]
+    known = sorted(names_of(options))
 
     def document(function: Any) -> Any:
         @functools.wraps(function)
@@ -176,6 +44,9 @@ def _documented(options: type) -> Callable[[Any], Any]:
                 close = difflib.get_close_matches(name, known, 1)
                 hint = f"\nhint: did you mean {close[0]}?" if close else ""
                 raise TypeError(f"{function.__name__}() has no argument {name}{hint}")
+            if not isinstance(given.get("background", False), bool):
+                hint = "\nhint: the degree of a polynomial is background_degree" if "background_degree" in known else ""
+                raise TypeError(f"background={given['background']}: True or False, whether the run is in the background{hint}")
             return function(*positional, **given)
 
         signature = inspect.signature(function)
@@ -190,7 +61,7 @@ def _documented(options: type) -> Callable[[Any], Any]:
 
 def _run(options: dict[str, Any]) -> tuple[list[str], Place, bool | None]:
     """Takes the options of a run out of others: as arguments, its place, and whether its progress is shown."""
-    given = {name: options.pop(name) for name in RunOptions.__optional_keys__ if name in options}
+    given = {name: options.pop(name) for name in names_of(RunOptions) if name in options}
     progress, place = given.pop("progress", None), Place(given.pop("out", None))
     return [f"--out={place.path}", *arguments(given)], place, progress
 
@@ -249,6 +120,65 @@ def dag(data: Any, *, background: bool = False, **options: Any) -> Any:
     says what they mean); edges are pairs `("a", "b")` or texts `"a->b"`, tiers lists of columns, earliest first.
     """
     return _ask("dag", data, None, options, background)
+
+
+@overload
+def changepoints(data: Any, *, background: Literal[True], **options: Unpack[ChangePointOptions]) -> Handle: ...
+@overload
+def changepoints(data: Any, *, background: Literal[False] = ..., **options: Unpack[ChangePointOptions]) -> Answer: ...
+@_documented(ChangePointOptions)
+def changepoints(data: Any, *, background: bool = False, **options: Any) -> Any:
+    """How many changes, and when? Exact, without training.
+
+    `data` is a table as for `select`, with a row for each event, count or value, or these alone, one after the other. All other
+    arguments are the options of `vti changepoints` (`ChangePointOptions` says what they mean); `kind` says what is constant between
+    changes. Times are numbers or dates.
+    """
+    data = of_values(data, "time" if options.get("kind") == "events" else "value")
+    return _ask("changepoints", data, None, options, background)
+
+
+@overload
+def mixture(data: Any, *, background: Literal[True], **options: Unpack[MixtureOptions]) -> Handle: ...
+@overload
+def mixture(data: Any, *, background: Literal[False] = ..., **options: Unpack[MixtureOptions]) -> Answer: ...
+@_documented(MixtureOptions)
+def mixture(data: Any, *, background: bool = False, **options: Any) -> Any:
+    """How many normal components is a sample from?
+
+    `data` is a table as for `select`, or the values of one column alone. All other arguments are the options of `vti mixture`
+    (`MixtureOptions` says what they mean); `column` names one column or several.
+    """
+    data = of_values(data, "x")
+    return _ask("mixture", data, None, options, background)
+
+
+@overload
+def peaks(data: Any, *, background: Literal[True], **options: Unpack[PeakOptions]) -> Handle: ...
+@overload
+def peaks(data: Any, *, background: Literal[False] = ..., **options: Unpack[PeakOptions]) -> Answer: ...
+@_documented(PeakOptions)
+def peaks(data: Any, *, background: bool = False, **options: Any) -> Any:
+    """How many peaks, or sinusoids, are over a background?
+
+    `data` is a table as for `select`. All other arguments are the options of `vti peaks` (`PeakOptions` says what they mean); `x` and
+    `y` name columns.
+    """
+    return _ask("peaks", data, None, options, background)
+
+
+@overload
+def layers(data: Any, *, background: Literal[True], **options: Unpack[LayerOptions]) -> Handle: ...
+@overload
+def layers(data: Any, *, background: Literal[False] = ..., **options: Unpack[LayerOptions]) -> Answer: ...
+@_documented(LayerOptions)
+def layers(data: Any, *, background: bool = False, **options: Any) -> Any:
+    """How many layers of the earth are below a measurement, where, and of what?
+
+    `data` is a table as for `select`. All other arguments are the options of `vti layers` (`LayerOptions` says what they mean);
+    `forward` is "mt" for magnetotelluric data, or any program that predicts data from layers.
+    """
+    return _ask("layers", data, None, options, background)
 
 
 @overload

@@ -30,6 +30,16 @@ def is_file(data: Any) -> bool:
     return isinstance(data, (str, os.PathLike))
 
 
+def of_values(data: Any, name: str) -> Any:
+    """Values one after the other as a table of one column, called as they are or else by this name; other data as they are."""
+    import numpy as np
+
+    is_list = isinstance(data, (list, tuple)) and np.ndim(data) == 1
+    if not is_list and (len(getattr(data, "shape", ())) != 1 or getattr(getattr(data, "dtype", None), "names", None)):
+        return data
+    return {str(getattr(data, "name", None) or name): data}
+
+
 def _of_pandas(frame: Any, names: Sequence[str] | None) -> Table:
     # The index is no column of the table.
     frame = frame.reset_index(drop=True).set_axis([str(name) for name in names or frame.columns], axis=1)

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._questions import SelectOptions, select
+from ._options import SelectOptions
+from ._questions import select
 
 if TYPE_CHECKING:
     from ._answer import Answer
