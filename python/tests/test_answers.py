@@ -125,28 +125,74 @@ def test_pages(exact, tmp_path):
     assert exact._repr_html_().startswith("<iframe srcdoc=") and "inclusion probability" in repr(exact)
 
 
-def test_arviz(exact, learned):
-    arviz = pytest.importorskip("arviz")
+@pytest.fixture(scope="module")
+def arviz():
+    library = pytest.importorskip("arviz")
+    pytest.importorskip("matplotlib").use("Agg")
+    return library
+
+
+def readable(arviz, tree):
+    """What this ArviZ takes: trees, from its first version on."""
+    return arviz.from_datatree(tree) if arviz.__version__.startswith("0.") else tree
+
+
+def test_draws_for_arviz(exact, learned):
     tree = exact.to_arviz(draws=1500)
-    posterior = tree["posterior"].to_dataset()
-    assert posterior.sizes["draw"] == 1500 and posterior.sizes["chain"] == 1
+    posterior, stats = tree["posterior"].to_dataset(), tree["sample_stats"].to_dataset()
+    assert dict(posterior.sizes) == {"chain": 4, "draw": 375}
     assert set(posterior.data_vars) == set(exact.coefficients.index)
-    # Newer ones take trees.
-    table = arviz.summary(tree if int(arviz.__version__.split(".")[0]) else posterior, kind="stats")
+    assert set(stats.data_vars) == {"model", "active", "log_q", "log_target", "weight"}
     for name, mean in exact.coefficients["exact"].items():
         sd = exact.coefficients.loc[name, "sd"]
-        assert abs(float(table.loc[name, "mean"]) - mean) < 5 * sd / np.sqrt(1500) + 2e-3
-    shares = {str(label): float((posterior["model"] == label).mean()) for label in set(posterior["model"].values.ravel())}
+        assert abs(float(posterior[name].mean()) - mean) < 5 * sd / np.sqrt(1500) + 2e-3
+        # 0 where it is not active, and only there.
+        assert ((posterior[name] != 0) == stats["active"].sel(parameter=name)).all()
     top = exact.models.iloc[0]
-    assert abs(shares[top["label"]] - top["exact"]) < 5 * np.sqrt(0.25 / 1500)
-    assert posterior["active"].dims == ("chain", "draw", "parameter")
+    assert abs(float((stats["model"] == top["label"]).mean()) - top["exact"]) < 5 * np.sqrt(0.25 / 1500)
     leading = tree["model_1/posterior"]
     assert leading.attrs["word"] == top["word"] and "c" not in leading.data_vars
-    assert set(tree["sample_stats"].data_vars) == {"log_q", "log_target", "weight"}
+    assert leading.sizes["chain"] == 4 and (tree["model_1/sample_stats"]["model"] == top["label"]).all()
     # Draws that count differently are drawn again: means are the corrected ones.
     means = learned.to_arviz(draws=4000)["posterior"].to_dataset().mean()
     for name, row in learned.coefficients.iterrows():
         assert abs(float(means[name]) - row["corrected"]) < 0.05 * row["sd"] + 0.02, name
+    with pytest.raises(ValueError, match="at least one draw"):
+        exact.to_arviz(draws=3)
+
+
+def test_arviz_summarises_them(arviz, exact, learned):
+    for answer in (exact, learned):
+        tree = answer.to_arviz()
+        # All decimals: by default some of them are texts.
+        table = arviz.summary(readable(arviz, tree), round_to="none").astype(float)
+        assert list(table.index) == list(answer.coefficients.index)
+        np.testing.assert_allclose(table["mean"], answer.coefficients["corrected"], atol=0.03)
+        assert table["r_hat"].between(0.99, 1.1).all()
+        model = arviz.summary(readable(arviz, tree["model_1"]), round_to="none")
+        assert "c" not in model.index and len(model) < len(table)
+        # Independent draws count in full, whatever models they are of; weighted ones for less.
+        effective = table["ess_bulk"]
+        if answer is exact:
+            assert (effective > 1000).all()
+        else:
+            weights = np.exp(answer.draws["log_weight"] - answer.draws["log_weight"].max())
+            kish = weights.sum() ** 2 / (weights**2).sum()
+            assert effective.between(kish / 3, 3 * kish).all(), (kish, effective)
+
+
+@pytest.mark.parametrize("name", ["forest", "trace", "density", "dist", "posterior", "rank", "autocorr", "ess", "mcse", "pair"])
+def test_arviz_plots_them(arviz, exact, name):
+    import matplotlib.pyplot
+
+    plot, first = getattr(arviz, f"plot_{name}", None), arviz.__version__.startswith("0.")
+    # The first versions call by that name a plot of values alone.
+    if plot is None or (first and name == "dist"):
+        pytest.skip(f"ArviZ {arviz.__version__} has no such plot")
+    tree = exact.to_arviz(draws=400)
+    plot(readable(arviz, tree), var_names=["a", "b", "c"])
+    plot(readable(arviz, tree["model_1"]))
+    matplotlib.pyplot.close("all")
 
 
 def test_pickled_answers_are_whole(exact, learned):

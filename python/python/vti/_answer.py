@@ -364,13 +364,20 @@ class Answer:
             raise ValueError(f"an answer of kind {self.kind} has nothing to plot about {section}")
         return Figure(svg)
 
-    def to_arviz(self, draws: int = 2000, models: int = 5) -> xarray.DataTree:
-        """Equally weighted draws for ArviZ: `posterior` has every parameter, 0 where the model does not have it, with the
-        coordinates `model` and `active`; `sample_stats` has log densities and weights; `model_1`, `model_2`, … are the leading
-        models, each with the draws of its own parameters."""
+    def to_arviz(self, draws: int = 2000, models: int = 5, chains: int = 4) -> xarray.DataTree:
+        """Equally weighted draws for ArviZ: `posterior` has every parameter, 0 where the model does not have it; `sample_stats` has
+        the `model` of each draw, which parameters are `active` in it, log densities and weights; `model_1`, `model_2`, … are the
+        leading models, each with the draws of its own parameters.
+
+        Draws are in random order, as so many chains of equal length; copies of a draw that weighed more than others follow each
+        other, so that effective sample sizes heed weights. ArviZ 1 takes the tree as it is, `az.summary(tree)` and
+        `az.summary(tree["model_1"])`; earlier ones, the only ones for Python 3.11, take `az.from_datatree(tree)`.
+        """
         from ._arviz import tree
 
-        return tree(self._run.equal_draws(draws), [model["word"] for model in self.summary["models"][:models]])
+        if chains < 1 or draws < chains:
+            raise ValueError(f"{draws} draws in {chains} chains: at least one draw in each is needed")
+        return tree(self._run.equal_draws(draws), [model["word"] for model in self.summary["models"][:models]], chains)
 
     def __repr__(self) -> str:
         return self._run.text()
