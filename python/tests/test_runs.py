@@ -83,26 +83,58 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     assert ask(force=True, **run).summary["models"] == whole.summary["models"]
 
 
-def test_ctrl_c_stops_within_a_second_and_gives_what_there_is(tmp_path):
+def interrupted(asked: str, shown: str, seconds: float = 2.5) -> str:
+    """What a program prints that asks, gets Ctrl-C after some seconds, and has a second to go on; it ends by itself."""
     script = f"""
-        import sys, time
+        import sys
         sys.path.insert(0, {os.path.dirname(__file__)!r})
-        import vti
-        from conftest import measured, QUICK
+        import numpy as np, vti
+        from conftest import COUNTED, QUICK, measured
+        LONG = dict(QUICK, steps=1_000_000)
+        random = np.random.default_rng(1)
         print("begun", flush=True)
-        answer = vti.select(measured(), response="y", likelihood="student-t:4", prior="normal:1",
-                            **dict(QUICK, steps=1_000_000))
-        print(answer.stopped, answer.summary["steps"] > 0, len(answer.inclusion), flush=True)
+        try:
+            answer = {asked}
+            print({shown}, flush=True)
+        except KeyboardInterrupt:
+            print("nothing yet", flush=True)
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "begun\n"
-    time.sleep(2.5)
+    assert process.stdout is not None and process.stdout.readline() == "begun\n"
+    time.sleep(seconds)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "True True 4\n"
+    found = process.stdout.readline()
     # Within a second, on cores that others use as well.
     assert time.monotonic() - sent < 2.0
+    # And it ends, whatever is still being computed.
     assert process.wait(timeout=30) == 0
+    return found.strip()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "vti.select(measured(), response='y', likelihood='student-t:4', prior='normal:1', **LONG)",
+        "vti.dag(measured().drop(columns='group'), hidden=2, **LONG)",
+        "vti.fit(lambda words, theta, mask: (-0.5 * (theta**2).sum(1), -theta), vti.Subsets(3), **LONG)",
+    ],
+    ids=["select", "dag", "own"],
+)
+def test_ctrl_c_stops_within_a_second_and_gives_what_there_is(asked):
+    assert interrupted(asked, "answer.stopped, answer.summary['steps'] > 0, answer.verdict.kind.name") == "True True DO_NOT_TRUST"
+
+
+def test_ctrl_c_before_the_first_step():
+    # Particles look at every number of components before training begins.
+    asked = "vti.mixture(random.normal(size=40), max_components=6, threads=1, set={'check.draws': 400})"
+    assert interrupted(asked, "answer.stopped", 1.5) in ("True", "nothing yet")
+
+
+def test_ctrl_c_while_all_models_are_summed():
+    # There is nothing to ask whether to stop; the caller gets the prompt back all the same.
+    asked = "vti.select(random.normal(size=(400, 20)), random.normal(size=400), prior='normal:1', threads=1)"
+    assert interrupted(asked, "'over already'", 1.5) == "nothing yet"
 
 
 def test_progress_is_shown_on_request(capfd):

@@ -19,8 +19,8 @@ from ._vti import Job
 if TYPE_CHECKING:
     from ._answer import Answer
 
-# Seconds between two looks at a run, and between two pictures of its progress.
-_LOOK, _SHOW = 0.05, 0.2
+# Seconds between two looks at a run, between two pictures of its progress, and until a run that nobody can stop is left alone.
+_LOOK, _SHOW, _PATIENCE = 0.05, 0.2, 0.5
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ def _remove(path: Path, process: int) -> None:
 class Handle:
     """A run in the background."""
 
-    def __init__(self, job: Job, place: Place) -> None:
-        self._job, self._place = job, place
+    def __init__(self, job: Job, place: Place, calls_python: bool = False) -> None:
+        self._job, self._place, self._calls_python = job, place, calls_python
         self._answer: Answer | None = None
         self._error: BaseException | None = None
         _under_way.add(self)
@@ -98,7 +98,7 @@ class Handle:
         self._job.go_on()
 
     def stop(self) -> None:
-        """Ends it at its next step; `result` is then what there was."""
+        """Ends it at its next step; `result` is then what there was. Sums over all models have no steps, and go on to their end."""
         self._job.stop()
 
     def result(self, timeout: float | None = None) -> Answer:
@@ -135,9 +135,12 @@ class Handle:
             self._wait(None, show)
         except KeyboardInterrupt as interrupt:
             self.stop()
-            self._wait(None, None)
             try:
-                return self.result()
+                # Who tells nothing asks nobody whether to stop, such as sums over all models.
+                return self.result(None if self.progress.text else _PATIENCE)
+            except TimeoutError:
+                self._leave_alone()
+                raise interrupt from None
             except ValueError:
                 # There was nothing to tell yet.
                 raise interrupt from None
@@ -146,12 +149,20 @@ class Handle:
                 show(None)
         return self.result()
 
+    def _leave_alone(self) -> None:
+        _left_alone[:] = [handle for handle in (*_left_alone, self) if not handle.done]
+        if not self._calls_python:
+            # It has nothing to save, and the process may end before it does.
+            _under_way.discard(self)
+
     def __repr__(self) -> str:
         state = "over" if self.done else "paused" if self.paused else str(self.progress)
         return f"<vti run in {self.path}: {state}>"
 
 
 _under_way: weakref.WeakSet[Handle] = weakref.WeakSet()
+# Runs whose caller is gone; their directories stay for as long as they write.
+_left_alone: list[Handle] = []
 
 
 @atexit.register
@@ -166,6 +177,7 @@ def _stop_all() -> None:
 
 def _forget() -> None:
     _under_way.clear()
+    _left_alone.clear()
 
 
 if hasattr(os, "register_at_fork"):

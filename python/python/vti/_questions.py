@@ -66,8 +66,8 @@ def _run(options: dict[str, Any]) -> tuple[list[str], Place, bool | None]:
     return [f"--out={place.path}", *arguments(given)], place, progress
 
 
-def _end(job: Job, place: Place, background: bool, progress: bool | None) -> Answer | Handle:
-    handle = Handle(job, place)
+def _end(job: Job, place: Place, background: bool, progress: bool | None, calls_python: bool = False) -> Answer | Handle:
+    handle = Handle(job, place, calls_python)
     return handle if background else handle._finish(progress)
 
 
@@ -207,7 +207,7 @@ def fit(asked: Any, space: Space | None = None, *, background: bool = False, **o
             raise TypeError("a log density needs its space of models\nhint: vti.fit(log_density, vti.Subsets(3))")
         title = options.pop("title", None)
         job = Job.of_density(asked, described(space, **options), name_of(asked), title, run)
-        return _end(job, place, background, progress)
+        return _end(job, place, background, progress, calls_python=True)
     table = None if data is None or is_file(data) else as_table(data)
     if isinstance(asked, Mapping):
         config = json.loads(json.dumps(asked, default=_plain))
