@@ -29,7 +29,17 @@ fn wheel(python: &Path) -> Result<PathBuf> {
         fs::remove_dir_all(&wheels)?;
     }
     let mut build = Command::new(python);
-    build.args(["-m", "maturin", "build", "--quiet", "--profile", "dev", "--manifest-path", "python/Cargo.toml", "--out"]);
+    build.args([
+        "-m",
+        "maturin",
+        "build",
+        "--quiet",
+        "--profile",
+        "dev",
+        "--manifest-path",
+        "python/Cargo.toml",
+        "--out",
+    ]);
     must(build.arg(&wheels))?;
     let entries = fs::read_dir(&wheels).with_context(|| wheels.display().to_string())?;
     let found: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;

@@ -84,7 +84,7 @@ enum Command {
     Enumerate(Box<commands::enumerate::EnumerateArgs>),
     /// The baseline: reversible jump chains
     #[command(after_help = "Example: vti rjmcmc data.csv --response y --chains 8")]
-    Rjmcmc(commands::rjmcmc::RjmcmcArgs),
+    Rjmcmc(Box<commands::rjmcmc::RjmcmcArgs>),
     /// Make a table whose answer is known
     #[command(after_help = "Example: vti simulate correlated --out data.csv")]
     Simulate(simulate::SimulateArgs),
@@ -119,7 +119,7 @@ enum Asked {
         after_help = "An edge is a direct cause only if no hidden common cause stands behind its two ends: all that acts on two \
         columns is taken to be among the columns.\n\nExample: vti dag data.csv --time-limit 10m"
     )]
-    Dag(args::DagArgs),
+    Dag(Box<args::DagArgs>),
     /// How many changes, and when? Rates of events and counts, means or lines that change, straight from a table
     #[command(
         name = "changepoints",
@@ -200,7 +200,7 @@ fn run(command: Command) -> Result<Ending> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Watch(args) => commands::watch::run(&args),
         Command::Enumerate(args) => commands::enumerate::run(*args),
-        Command::Rjmcmc(args) => commands::rjmcmc::run(args),
+        Command::Rjmcmc(args) => commands::rjmcmc::run(*args),
         Command::Simulate(args) => simulate::run(&args, &print::talk).map(|()| Ending::Done),
         Command::Init(args) => commands::init::run(&args),
         Command::Devices => commands::devices(),
