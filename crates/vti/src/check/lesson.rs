@@ -30,15 +30,17 @@ pub enum Stage {
     },
 }
 
-/// Nats by which a lesson raises the bound if another may help.
+/// Nats by which a lesson raises the bound if another may help, and by which the bound of a q that lacked nothing may fall: q(m) alone
+/// may be nearer to what was found afterwards, but q as a whole is not.
 const MIN_GAIN: f64 = 0.1;
 
-/// Nats by which it may lower the bound: a q that has all of the posterior fits each part of it less closely, but not by more.
+/// Nats by which a lesson may lower the bound of a q that lacked something: one that has all of the posterior fits each part of it less
+/// closely, but not by more.
 const MAX_LOSS: f64 = 3.0;
 
 /// Checks q, from earlier particles on ([`check_onwards`](super::check_onwards)); where a second opinion found what q lacks, q learns
-/// it ([`learn`]) and is checked again, and so on while lessons help. One that made the verdict worse, or the
-/// bound without making the verdict better, is forgotten. Also returns how often q was taught. `watch` is told what is being done, and
+/// it ([`learn`]) and is checked again, and so on while lessons help. One that made the verdict worse, or the bound without making the
+/// verdict better or bringing what q had lost, is forgotten. Also returns how often q was taught. `watch` is told what is being done, and
 /// says whether to go on.
 pub fn check_and_learn<D: Device>(
     mut posterior: Posterior<D>,
@@ -63,7 +65,7 @@ pub fn check_and_learn<D: Device>(
         let again = look(&posterior, settings, check.particles().as_ref(), lessons as u32 + 1, watch);
         let is_worse = |again: &Check| match rank(again).cmp(&rank(&check)) {
             Ordering::Less => false,
-            Ordering::Equal => again.elbo.value < check.elbo.value - MAX_LOSS,
+            Ordering::Equal => again.elbo.value < check.elbo.value - max_loss(&check),
             Ordering::Greater => true,
         };
         let Some(mut again) = again.ok().filter(|again| !is_worse(again)) else {
@@ -79,6 +81,14 @@ pub fn check_and_learn<D: Device>(
         }
     }
     Ok((posterior, check, lessons))
+}
+
+/// Nats by which a lesson may lower the bound where it leaves the verdict as good as it was.
+fn max_loss(before: &Check) -> f64 {
+    match &before.opinion {
+        Some(opinion) if opinion.is_covered() => MIN_GAIN,
+        _ => MAX_LOSS,
+    }
 }
 
 /// One check.

@@ -134,7 +134,8 @@ impl FlowKind {
         let (chosen, text) = if blockwise {
             (Self::Affine { layers: 2, blocks: 1, hidden: 64 }, "2 affine layers of 64 units for each block".into())
         } else if max_dim <= MAX_SPLINE_DIM {
-            let hidden = (8 * max_dim).clamp(32, 64);
+            // With 64 units for 15 coordinates q ends 0.1 nats farther from the posterior (bench/results/2026-11-18-lessons.md).
+            let hidden = (8 * max_dim).clamp(32, 128);
             (Self::Spline { layers: 4, blocks: 2, hidden }, format!("4 spline layers of {hidden} units"))
         } else {
             let hidden = max_dim.clamp(64, 256);
