@@ -90,8 +90,9 @@ pub(crate) struct ChangeArgs {
     /// keeps them apart [default: 2]
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     spacing: Option<f64>,
-    /// Standard deviation of values around means or lines, or unknown [default: unknown]
-    #[arg(long, value_name = "SIGMA|unknown", value_parser = noise, allow_negative_numbers = true)]
+    /// Standard deviation of values around means or lines, or unknown; or, for means, robust[:DF]: errors with Student's t
+    /// distribution, 4 degrees of freedom unless said otherwise, of an unknown scale [default: unknown]
+    #[arg(long, value_name = "SIGMA|unknown|robust", value_parser = noise, allow_negative_numbers = true)]
     noise: Option<Noise>,
     /// The prior of rates, gamma:SHAPE,RATE [default: gamma:1,RATE with the mean that all events together have]
     #[arg(long, value_name = "PRIOR")]
@@ -172,11 +173,18 @@ impl ChangeArgs {
     }
 }
 
+/// Degrees of freedom of robust errors, where nobody says.
+const ROBUST_DF: f64 = 4.0;
+
 fn noise(text: &str) -> Result<Noise, String> {
     match (text, text.parse::<f64>()) {
         ("unknown", _) => Ok(Noise::Unknown {}),
+        ("robust", _) => Ok(Noise::Robust { df: ROBUST_DF }),
         (_, Ok(sigma)) if sigma > 0.0 && sigma.is_finite() => Ok(Noise::Known { sigma }),
-        _ => Err("a positive number or unknown is needed".into()),
+        _ => match text.strip_prefix("robust:").and_then(|df| df.parse().ok()) {
+            Some(df) => Ok(Noise::Robust { df }),
+            None => Err("a positive number, unknown, robust or robust:DF is needed".into()),
+        },
     }
 }
 

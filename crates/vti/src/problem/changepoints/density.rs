@@ -2,6 +2,7 @@
 
 use super::rows::boundary;
 use super::segments::{LineSegments, Segments};
+use super::values::Values;
 use super::{ChangePointError, ChangePoints, Noise, Parts, Series};
 use crate::problem::{DensityError, Problem};
 use crate::space::{ModelSpace, OneOf};
@@ -31,21 +32,36 @@ impl ChangePoints {
                     };
                     ends.windows(2).zip(parameters).map(joint).sum()
                 }
-                Parts::Counts(segments, _) => self.of_rows(segments, positions, parameters),
+                Parts::Counts(segments, _) => {
+                    self.of_rows(|from, to, own| segments.log_joint(from, to, own), positions, parameters)
+                }
                 Parts::Lines(lines, _) => {
                     let (noise, log_prior) = match (self.settings.noise, &self.settings.prior.noise, noise) {
                         (Noise::Known { sigma }, ..) => (sigma, 0.0),
-                        (Noise::Unknown {}, Some(prior), Some(noise)) => {
+                        (Noise::Unknown {} | Noise::Robust { .. }, Some(prior), Some(noise)) => {
                             (noise, crate::prior::Distribution::log_density(prior, noise))
                         }
                         _ => return f64::NEG_INFINITY,
                     };
-                    log_prior + self.of_rows(&LineSegments::new(lines, noise), positions, parameters)
+                    log_prior + self.of_values(lines, noise, positions, parameters)
                 }
             }
     }
 
-    fn of_rows(&self, segments: &impl Segments, positions: &[f64], parameters: &[f64]) -> f64 {
+    /// Of values at this noise. Segments are asked for their joint densities alone, so that nothing is integrated.
+    fn of_values(&self, values: &Values, noise: f64, positions: &[f64], parameters: &[f64]) -> f64 {
+        match values {
+            Values::Normal(sums) => {
+                let segments = LineSegments::new(sums, noise);
+                self.of_rows(|from, to, own| segments.log_joint(from, to, own), positions, parameters)
+            }
+            Values::Robust(rows) => {
+                self.of_rows(|from, to, own| rows.log_joint(from, to, own[0], noise), positions, parameters)
+            }
+        }
+    }
+
+    fn of_rows(&self, log_joint: impl Fn(usize, usize, &[f64]) -> f64, positions: &[f64], parameters: &[f64]) -> f64 {
         let (Parts::Counts(_, allowed) | Parts::Lines(_, allowed), Series::Rows { times, .. }) =
             (&self.parts, &self.series)
         else {
@@ -58,7 +74,7 @@ impl ChangePoints {
             if ends[0] >= ends[1] || allowed.first_end(ends[0]) > ends[1] {
                 return f64::NEG_INFINITY;
             }
-            segments.log_joint(ends[0], ends[1], &parameters[width * number..][..width])
+            log_joint(ends[0], ends[1], &parameters[width * number..][..width])
         };
         places.windows(2).enumerate().map(joint).sum()
     }

@@ -3,7 +3,8 @@
 use super::events::{BINS, EventSegments, Integrals};
 use super::noise::{self, Node};
 use super::rows::{Allowed, Sums};
-use super::segments::{LineSegments, LineSums, Segments, residual_squares};
+use super::segments::Segments;
+use super::values::Values;
 use super::{ChangePointError, ChangePoints, Noise, Parts, Prior, Series};
 use crate::prior::Distribution;
 use crate::random::{Purpose, Stream, Weighted};
@@ -28,7 +29,7 @@ pub struct ChangePosterior<'a> {
 enum Known<'a> {
     Events(&'a EventSegments, Box<Integrals>),
     Counts(&'a super::CountSegments, &'a Allowed, Sums),
-    Lines(&'a LineSums, &'a Allowed, Vec<Node>),
+    Lines(&'a Values, &'a Allowed, Vec<Node>),
 }
 
 /// A draw from the posterior.
@@ -56,11 +57,11 @@ impl<'a> ChangePosterior<'a> {
             }
             Parts::Lines(lines, allowed) => {
                 let nodes = match (problem.settings.noise, &problem.settings.prior.noise) {
-                    (Noise::Unknown {}, Some(prior)) => {
+                    (Noise::Known { sigma }, _) => noise::known(lines, allowed, most, sigma),
+                    (Noise::Unknown {} | Noise::Robust { .. }, Some(prior)) => {
                         noise::unknown(lines, allowed, most, problem.series.len(), prior, workers)
                     }
-                    (Noise::Unknown {}, None) => Vec::new(),
-                    (Noise::Known { sigma }, _) => noise::known(lines, allowed, most, sigma),
+                    (Noise::Unknown {} | Noise::Robust { .. }, None) => Vec::new(),
                 };
                 Known::Lines(lines, allowed, nodes)
             }
@@ -75,7 +76,10 @@ impl<'a> ChangePosterior<'a> {
         let probabilities = joint.iter().map(|log| (log - log_evidence).exp()).collect();
         let mut posterior = Self { problem, log_evidences, log_evidence, probabilities, known };
         posterior.look_before(workers);
-        Ok(posterior)
+        match &posterior.known {
+            Known::Lines(_, _, nodes) if nodes.iter().any(|node| !node.is_enough) => Err(ChangePointError::TooExact),
+            _ => Ok(posterior),
+        }
     }
 
     /// Of noise that is inferred: forgets values that hardly matter, and looks before places at the others.
@@ -85,8 +89,7 @@ impl<'a> ChangePosterior<'a> {
             nodes.retain(|node| share(node, &log_weights) > NEGLIGIBLE);
             let (lines, allowed) = (*lines, *allowed);
             workers.for_each(nodes, |_, node| {
-                let segments = LineSegments::new(lines, node.noise);
-                node.sums.look_before(&segments, allowed);
+                node.sums.look_before(&lines.at(node.noise), allowed);
             });
         }
     }
@@ -205,7 +208,7 @@ impl<'a> ChangePosterior<'a> {
             }
             Known::Lines(lines, allowed, nodes) => {
                 let node = &nodes[choice.map_or(0, |choice| choice.draw(stream)).min(nodes.len() - 1)];
-                let segments = LineSegments::new(lines, node.noise);
+                let segments = lines.at(node.noise);
                 let places = node.sums.draw(&segments, allowed, changes, stream);
                 let parameters = draw_parameters(&segments, &places, stream);
                 let noise = match &self.problem.settings.prior.noise {
@@ -227,21 +230,15 @@ impl<'a> ChangePosterior<'a> {
     /// The noise given everything else, so that it is not one of the nodes: a step that leaves the posterior as it is.
     fn draw_noise(
         &self,
-        lines: &LineSums,
+        lines: &Values,
         places: &[usize],
         parameters: &[f64],
         (z, prior): (f64, &Prior),
         stream: &mut Stream,
     ) -> f64 {
-        let (rows, width) = (self.problem.series.len(), self.problem.settings.kind.parameters().len());
-        let squares: f64 = pieces(rows, places)
-            .enumerate()
-            .map(|(number, (from, to))| residual_squares(lines, from, to, &parameters[width * number..][..width]))
-            .sum();
-        let log_density = |z: f64| {
-            let noise = prior.from_normal(z);
-            normal_log_density(z) - rows as f64 * noise.ln() - 0.5 * squares / (noise * noise)
-        };
+        let rows = self.problem.series.len();
+        let of_noise = lines.of_noise(pieces(rows, places).collect(), parameters);
+        let log_density = |z: f64| normal_log_density(z) + of_noise(prior.from_normal(z));
         let width = 3.0 / (2.0 * rows as f64).sqrt();
         prior.from_normal(noise::slice(z, width, log_density, stream))
     }

@@ -23,9 +23,11 @@ mod events;
 mod exact;
 mod noise;
 mod prior;
+mod robust;
 mod rows;
 mod segments;
 pub mod simulate;
+mod values;
 
 #[cfg(test)]
 mod tests;
@@ -37,8 +39,10 @@ pub use prior::{ChangePointError, ChangePointSettings, Kind, Noise, SegmentPrior
 
 use self::events::EventSegments;
 use self::prior::Conjugate;
+use self::robust::RobustRows;
 use self::rows::Allowed;
 use self::segments::{CountSegments, GammaPoisson, LineSums};
+use self::values::Values;
 use crate::prior::{Distribution, Prior};
 use crate::space::OneOf;
 use crate::workers::Workers;
@@ -49,7 +53,12 @@ const MOST: usize = 10;
 /// Rows and events for which an exact answer is computed in reasonable time.
 const MAX_ROWS: usize = 20_000;
 const MAX_ROWS_UNKNOWN_NOISE: usize = 5_000;
+const MAX_ROWS_ROBUST: usize = 1_000;
 const MAX_EVENTS: usize = 4_000;
+
+/// Degrees of freedom of robust errors: with fewer, next to nothing is improbable, and with more they are normal.
+const MIN_DF: f64 = 0.5;
+const MAX_DF: f64 = 1000.0;
 
 /// A search for changes.
 #[derive(Clone, Debug)]
@@ -71,7 +80,7 @@ pub struct ChangePoints {
 enum Parts {
     Events(EventSegments),
     Counts(CountSegments, Allowed),
-    Lines(LineSums, Allowed),
+    Lines(Values, Allowed),
 }
 
 impl ChangePoints {
@@ -128,7 +137,7 @@ impl ChangePoints {
 
     /// Whether the standard deviation of the noise is inferred.
     pub fn has_unknown_noise(&self) -> bool {
-        matches!(self.parts, Parts::Lines(..)) && self.settings.noise == (Noise::Unknown {})
+        matches!(self.parts, Parts::Lines(..)) && self.settings.noise.is_inferred()
     }
 
     /// Priors in words.
@@ -144,8 +153,12 @@ impl ChangePoints {
             parts[1] += &format!(", at least {least} {unit} apart");
         }
         parts.extend(self.settings.prior.in_words(self.settings.kind));
-        if let (Parts::Lines(..), Noise::Known { sigma }) = (&self.parts, self.settings.noise) {
-            parts.push(format!("noise {sigma}, known"));
+        match (&self.parts, self.settings.noise) {
+            (Parts::Lines(..), Noise::Known { sigma }) => parts.push(format!("noise {sigma}, known")),
+            (Parts::Lines(..), Noise::Robust { df }) => {
+                parts.push(format!("errors Student's t with {df} degrees of freedom, the noise being their scale"));
+            }
+            _ => {}
         }
         parts.join("; ")
     }
@@ -204,7 +217,15 @@ impl Parts {
                 };
                 Ok(match settings.kind {
                     Kind::Counts => Self::Counts(CountSegments::new(values, exposure, prior), allowed),
-                    kind => Self::Lines(LineSums::new(times, values, prior, kind == Kind::Slopes), allowed),
+                    kind => match settings.noise {
+                        Noise::Robust { df } => {
+                            Self::Lines(Values::Robust(RobustRows::new(values, df, prior.level)), allowed)
+                        }
+                        _ => {
+                            let sums = LineSums::new(times, values, prior, kind == Kind::Slopes);
+                            Self::Lines(Values::Normal(sums), allowed)
+                        }
+                    },
                 })
             }
         }
@@ -258,6 +279,7 @@ fn check(series: &Series, settings: &ChangePointSettings) -> Result<(), ChangePo
     let (is_events, rows) = (matches!(series, Series::Events { .. }), series.len());
     let most = match kind {
         Kind::Events => MAX_EVENTS,
+        Kind::Means | Kind::Slopes if matches!(noise, Noise::Robust { .. }) => MAX_ROWS_ROBUST,
         Kind::Means | Kind::Slopes if *noise == (Noise::Unknown {}) => MAX_ROWS_UNKNOWN_NOISE,
         Kind::Counts | Kind::Means | Kind::Slopes => MAX_ROWS,
     };
@@ -278,6 +300,12 @@ fn check(series: &Series, settings: &ChangePointSettings) -> Result<(), ChangePo
 fn check_noise(settings: &ChangePointSettings) -> Result<(), ChangePointError> {
     if let Noise::Known { sigma } = settings.noise {
         return ChangePointError::check("noise", sigma, sigma > 0.0 && sigma.is_finite(), "positive");
+    }
+    if let Noise::Robust { df } = settings.noise {
+        ChangePointError::check("df", df, (MIN_DF..=MAX_DF).contains(&df), "0.5 to 1000")?;
+        if settings.kind == Kind::Slopes {
+            return Err(ChangePointError::RobustSlopes);
+        }
     }
     if let Some(prior) = &settings.prior.noise {
         prior.check()?;

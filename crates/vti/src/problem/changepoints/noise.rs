@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::rows::{Allowed, LogSum, Sums};
-use super::segments::{LineSegments, LineSums};
+use super::values::Values;
 use crate::prior::{Distribution, Prior};
 use crate::random::Stream;
 use crate::stats::normal_log_density;
@@ -36,17 +36,20 @@ pub(super) struct Node {
     /// The log of its weight in the prior; 0 where σ is known.
     pub(super) log_weight: f64,
     pub(super) sums: Sums,
+    /// Whether integrals are right there.
+    pub(super) is_enough: bool,
 }
 
 /// Of noise that is known.
-pub(super) fn known(lines: &LineSums, allowed: &Allowed, most: usize, noise: f64) -> Vec<Node> {
-    let sums = Sums::new(&LineSegments::new(lines, noise), allowed, most);
-    vec![Node { noise, z: f64::NAN, log_weight: 0.0, sums }]
+pub(super) fn known(lines: &Values, allowed: &Allowed, most: usize, noise: f64) -> Vec<Node> {
+    let segments = lines.at(noise);
+    let sums = Sums::new(&segments, allowed, most);
+    vec![Node { noise, z: f64::NAN, log_weight: 0.0, sums, is_enough: segments.is_enough() }]
 }
 
 /// Of noise with a prior: the nodes that matter for any number of changes.
 pub(super) fn unknown(
-    lines: &LineSums,
+    lines: &Values,
     allowed: &Allowed,
     most: usize,
     rows: usize,
@@ -76,7 +79,7 @@ fn step(rows: usize, prior: &Prior) -> f64 {
 }
 
 struct Looking<'a> {
-    lines: &'a LineSums,
+    lines: &'a Values,
     allowed: &'a Allowed,
     most: usize,
     step: f64,
@@ -99,8 +102,10 @@ impl Looking<'_> {
         workers.for_each(&mut new, |_, (place, node)| {
             let z = *place as f64 * step;
             let noise = prior.from_normal(z);
-            let sums = Sums::new(&LineSegments::new(lines, noise), allowed, most);
-            *node = Some(Node { noise, z, log_weight: normal_log_density(z) + step.ln(), sums });
+            let segments = lines.at(noise);
+            let sums = Sums::new(&segments, allowed, most);
+            let (log_weight, is_enough) = (normal_log_density(z) + step.ln(), segments.is_enough());
+            *node = Some(Node { noise, z, log_weight, sums, is_enough });
         });
         self.nodes.extend(new.into_iter().filter_map(|(place, node)| Some((place, node?))));
     }

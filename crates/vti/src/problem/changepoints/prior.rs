@@ -53,6 +53,18 @@ pub enum Noise {
         /// The standard deviation.
         sigma: f64,
     },
+    /// Errors have Student's t distribution, so that single values may be far off; their scale is inferred. For means only.
+    Robust {
+        /// Degrees of freedom.
+        df: f64,
+    },
+}
+
+impl Noise {
+    /// Whether its standard deviation or scale is inferred.
+    pub fn is_inferred(self) -> bool {
+        !matches!(self, Self::Known { .. })
+    }
 }
 
 impl Default for Noise {
@@ -135,6 +147,17 @@ pub enum ChangePointError {
         /// What it may be.
         range: &'static str,
     },
+    /// Robust errors of lines.
+    #[error(
+        "robust errors are for means, not for slopes: two parameters of a segment are not integrated by quadrature"
+    )]
+    RobustSlopes,
+    /// Robust errors that are too small beside the differences of values.
+    #[error(
+        "robust errors are so small beside the range of the values that their integrals would take too many nodes; \
+         use normal errors, or leave out rows that are far off"
+    )]
+    TooExact,
     /// A prior with which nothing can be integrated in closed form.
     #[error("the prior of the {what} is {found}, but must be {needed}: with it segments are integrated in closed form")]
     NotConjugate {
@@ -220,7 +243,7 @@ impl SegmentPriors {
                 let (range, duration) = (high - low, times[times.len() - 1] - times[0]);
                 let needed = priors.level.is_none()
                     || kind == Kind::Slopes && priors.slope.is_none()
-                    || noise == (Noise::Unknown {}) && priors.noise.is_none();
+                    || noise.is_inferred() && priors.noise.is_none();
                 if needed && !(range > 0.0 && range.is_finite()) {
                     return Err(ChangePointError::Constant { value: low });
                 }
@@ -228,7 +251,7 @@ impl SegmentPriors {
                 if kind == Kind::Slopes {
                     priors.slope.get_or_insert(Prior::Normal { mean: 0.0, sd: 2.0 * range / duration });
                 }
-                if noise == (Noise::Unknown {}) {
+                if noise.is_inferred() {
                     let mean = values.iter().sum::<f64>() / values.len() as f64;
                     let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
                     let sd = (squares / values.len() as f64).sqrt();

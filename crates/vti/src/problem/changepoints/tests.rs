@@ -371,3 +371,58 @@ fn bad_series_and_settings_are_refused_by_name() {
     assert_eq!(sorted, Series::Rows { times: vec![1.0, 2.0], timed: true, values: vec![6.0, 5.0], exposure: vec![] });
     assert!(remarks[0].contains("rows were sorted by time"), "{remarks:?}");
 }
+
+/// Student's t errors: evidences of every number of changes by sums over all sets, levels and the scale by fine plain sums.
+#[test]
+fn robust_means_by_plain_sums() {
+    let values = [0.1, -0.3, 0.2, 6.0, 0.0, 2.1, 1.8, 2.3];
+    let (series, _) = Series::rows(&values, None, None).unwrap();
+    let (df, level, scale) = (3.0, (1.0, 2.0), crate::prior::LogNormal(-1.0, 0.7));
+    let prior = SegmentPriors {
+        level: Some(Prior::Normal { mean: level.0, sd: level.1 }),
+        noise: Some(scale.into()),
+        ..SegmentPriors::default()
+    };
+    let noise = Noise::Robust { df };
+    let settings = ChangePointSettings { noise, prior, max_changes: Some(2), ..settings(Kind::Means) };
+    let problem = ChangePoints::new(series, settings).unwrap();
+    let posterior = problem.posterior(&workers()).unwrap();
+    let t = crate::prior::StudentT(df, 0.0, 1.0);
+    let segment = |from: usize, to: usize, noise: f64| {
+        let nodes = (-1600..1600).map(|node| level.0 + level.1 * f64::from(node) * 0.006_25);
+        let each = |mean: f64| {
+            let rows = values[from..to].iter().map(|y| t.log_density((y - mean) / noise) - noise.ln());
+            normal_log_density((mean - level.0) / level.1) + 0.006_25f64.ln() + rows.sum::<f64>()
+        };
+        log_sum_exp(&nodes.map(each).collect::<Vec<f64>>())
+    };
+    let mut by_changes = vec![Vec::new(); 3];
+    let step = 0.15;
+    for node in -33..=33 {
+        let z = f64::from(node) * step;
+        let noise = scale.from_normal(z);
+        let mut table = vec![vec![0.0; values.len() + 1]; values.len()];
+        for (from, row) in table.iter_mut().enumerate() {
+            (from + 1..=values.len()).for_each(|to| row[to] = segment(from, to, noise));
+        }
+        let truth = brute_force(values.len(), 2, &|from, to| from < to, &|from, to| table[from][to]);
+        for (logs, (log, _)) in by_changes.iter_mut().zip(truth) {
+            logs.push(normal_log_density(z) + f64::ln(step) + log);
+        }
+    }
+    for (changes, logs) in by_changes.iter().enumerate() {
+        let (found, expected) = (posterior.log_evidences()[changes], log_sum_exp(logs));
+        assert!((found - expected).abs() < 1e-4, "{changes} changes: {found} instead of {expected}");
+    }
+    // Draws have the density that is said, and the one value that is far off makes no change of its own.
+    let draws = posterior.draw(400, 1, 0, &workers());
+    let again = |draw: &ChangeDraw| problem.log_joint(&draw.positions, &draw.parameters, draw.noise);
+    assert!(draws.iter().all(|draw| draw.log_target.is_finite() && draw.log_target == again(draw)));
+    let normal = ChangePointSettings { noise: Noise::Unknown {}, ..problem.settings().clone() };
+    let normal = ChangePoints::new(problem.series().clone(), normal).unwrap();
+    let normal = normal.posterior(&workers()).unwrap();
+    let odds = |posterior: &ChangePosterior<'_>| posterior.probabilities()[1] / posterior.probabilities()[0];
+    assert!(odds(&posterior) > odds(&normal));
+    let refused = ChangePointSettings { kind: Kind::Slopes, noise, ..ChangePointSettings::default() };
+    assert_eq!(ChangePoints::new(problem.series().clone(), refused).unwrap_err(), ChangePointError::RobustSlopes);
+}
