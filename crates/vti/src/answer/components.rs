@@ -70,6 +70,7 @@ fn ends(law: &Law, samples: &Samples, weights: &[f64], along: impl Fn(usize) -> 
         Law::Spaced { low, high, .. } => (*low, *high),
         Law::Independent(prior) | Law::Ordered(prior) => prior.bounds(),
         Law::Shares(_) => (0.0, 1.0),
+        Law::Known(_) => (f64::NEG_INFINITY, f64::INFINITY),
     };
     let mut drawn: Vec<(f64, f64)> =
         (0..samples.len()).flat_map(|row| along(row).into_iter().map(move |x| (x, weights[row]))).collect();

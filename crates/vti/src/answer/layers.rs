@@ -185,7 +185,7 @@ fn prior(space: &Components, place: usize) -> &Prior {
     match &space.kinds()[0].parameters[place].law {
         Law::Independent(prior) | Law::Ordered(prior) => prior,
         // Neither is a share, nor spaced.
-        Law::Spaced { .. } | Law::Shares(_) => &space.globals()[0].1,
+        Law::Spaced { .. } | Law::Shares(_) | Law::Known(_) => &space.globals()[0].1,
     }
 }
 

@@ -38,3 +38,36 @@ pub trait Jumps: Send + Sync {
     /// Adds the blocks of a model to a pool.
     fn collect(&self, word: &[u16], theta: &[f64], pool: &mut BlockPool);
 }
+
+/// How far a particle is moved, and towards what.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoveSettings {
+    /// The exponent of the likelihood and of the prior of models.
+    pub beta: f64,
+    /// How often another number of components is proposed.
+    pub jumps: usize,
+    /// How often every parameter is.
+    pub scans: usize,
+}
+
+/// What became of a particle that was moved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moved {
+    /// `log p(y | θ, m)` where it is now.
+    pub log_likelihood: f64,
+    /// How often a likelihood was asked for.
+    pub looks: usize,
+}
+
+/// Moves that a problem makes by itself, because it need not look at the whole of its density for each of them.
+pub trait Moves: Send + Sync {
+    /// Moves a particle, in natural parameters, so that `p(θ | m) [p(m) p(y | θ, m)]^β` stays as it is.
+    fn walk(
+        &self,
+        word: &mut [u16],
+        theta: &mut Vec<f64>,
+        pool: &BlockPool,
+        settings: &MoveSettings,
+        stream: &mut Stream,
+    ) -> Moved;
+}

@@ -44,7 +44,7 @@ pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::{Shape, random_word};
 pub(crate) use free::{FreeChunk, FreeRows};
 pub use gradient::{Gradient, GradientError, check_gradient};
-pub use jumps::{BlockPool, Jump, Jumps};
+pub use jumps::{BlockPool, Jump, Jumps, MoveSettings, Moved, Moves};
 pub use preconditioner::Preconditioner;
 
 use crate::space::ModelSpace;
@@ -78,6 +78,11 @@ pub trait Problem: Send + Sync {
     /// Jumps between models, for samplers, where coordinates of one model mean something else in another. By default coordinates
     /// that two models share stay, and others come and go.
     fn jumps(&self) -> Option<&dyn Jumps> {
+        None
+    }
+
+    /// Moves that the problem makes by itself, of particles that start from its prior; these then need no other. None by default.
+    fn moves(&self) -> Option<&dyn Moves> {
         None
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::error::at_most;
 use super::neighbours::change_or_exchange;
 use super::{MAX_DIM, ModelSpace, SpaceError};
-use crate::prior::{CountPrior, Prior, PriorError};
+use crate::prior::{CountPrior, Normal, Prior, PriorError};
 use crate::random::Stream;
 
 /// How the values of one parameter are distributed over the blocks of a model.
@@ -29,12 +29,19 @@ pub enum Law {
     },
     /// Shares that sum to 1 whatever k is, with a symmetric Dirichlet distribution of this concentration.
     Shares(f64),
+    /// Known, the same number for all blocks or one for each: nothing is inferred.
+    Known(Vec<f64>),
 }
 
 impl Law {
     /// Whether it puts blocks in order.
     pub fn is_ordered(&self) -> bool {
         matches!(self, Self::Ordered(_) | Self::Spaced { .. })
+    }
+
+    /// Whether it is known.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Self::Known(_))
     }
 
     fn check(&self) -> Result<(), PriorError> {
@@ -85,9 +92,29 @@ impl ComponentKind {
         self.parameters.iter().position(|parameter| matches!(parameter.law, Law::Shares(_)))
     }
 
+    /// Parameters of a block that are inferred.
+    pub fn free_width(&self) -> usize {
+        self.free_before(self.width())
+    }
+
+    /// How many of a block's parameters before this one are inferred.
+    pub(crate) fn free_before(&self, parameter: usize) -> usize {
+        self.parameters[..parameter].iter().filter(|parameter| !parameter.law.is_known()).count()
+    }
+
+    /// Parameters of a block that have a prior of their own: all that are inferred but a share.
+    pub(crate) fn score_width(&self) -> usize {
+        self.free_width() - usize::from(self.share().is_some())
+    }
+
+    /// The place of a parameter among those.
+    pub(crate) fn score_place(&self, parameter: usize) -> usize {
+        self.free_before(parameter) - usize::from(self.share().is_some_and(|share| share < parameter))
+    }
+
     /// Free coordinates of so many blocks: k shares take k − 1.
     pub fn free_dim(&self, count: usize) -> usize {
-        (count * self.width()).saturating_sub(usize::from(self.share().is_some()))
+        (count * self.free_width()).saturating_sub(usize::from(self.share().is_some()))
     }
 
     fn max_count(&self) -> usize {
@@ -182,6 +209,21 @@ impl Components {
         self.parameter(name, Law::Shares(concentration))
     }
 
+    /// A direction of each component of the last kind, uniform on the circle. It is that of a point in the plane whose two coordinates,
+    /// `name.x` and `name.y`, are standard normal: so there is no place where the circle is cut, and how far out the point is means
+    /// nothing. [`direction`] is its angle.
+    ///
+    /// [`direction`]: crate::problem::components::direction
+    pub fn direction(self, name: &str) -> Self {
+        self.each(&format!("{name}.x"), Normal(0.0, 1.0)).each(&format!("{name}.y"), Normal(0.0, 1.0))
+    }
+
+    /// A parameter of the components of the last kind that is known: one number for all of them, or, where they have labels
+    /// ([`Components::labelled`]), one for each.
+    pub fn known(self, name: &str, values: impl Into<Vec<f64>>) -> Self {
+        self.parameter(name, Law::Known(values.into()))
+    }
+
     /// Components of the last kind have labels: none is like another, and nothing is put in order.
     pub fn labelled(mut self) -> Self {
         if let Some(kind) = self.kinds.last_mut() {
@@ -196,6 +238,11 @@ impl Components {
             kind.count_prior = Some(prior.into());
         }
         self
+    }
+
+    /// A direction that all models have, see [`Components::direction`].
+    pub fn with_direction(self, name: &str) -> Self {
+        self.with(&format!("{name}.x"), Normal(0.0, 1.0)).with(&format!("{name}.y"), Normal(0.0, 1.0))
     }
 
     /// A parameter that all models have.
@@ -271,8 +318,20 @@ impl Components {
                     positive(name, concentration)?;
                 }
                 Law::Shares(concentration) => positive(name, concentration)?,
+                Law::Known(ref values) => {
+                    let is_enough = values.len() == 1 || kind.is_labelled && values.len() >= *kind.counts.end();
+                    if !is_enough || values.iter().any(|value| !value.is_finite()) {
+                        return Err(format!(
+                            "{name}: {parameter}: what is known must be one finite number, or as many as there may be components with \
+                             labels"
+                        ));
+                    }
+                }
                 Law::Independent(_) | Law::Ordered(_) => {}
             }
+        }
+        if kind.score_width() == 0 && kind.counts.start() != kind.counts.end() {
+            return Err(format!("{name}: where all parameters are known, so must be their number"));
         }
         if keys == 0 && !kind.is_labelled {
             let first = kind.parameters.iter_mut().find(|parameter| matches!(parameter.law, Law::Independent(_)));
@@ -314,11 +373,14 @@ impl Components {
     /// How many components of each kind there are, by the active free coordinates.
     pub(crate) fn counts_of(&self, active: &[u32]) -> impl Iterator<Item = usize> {
         self.kinds.iter().zip(&self.starts).map(|(kind, &start)| {
+            if kind.score_width() == 0 {
+                return kind.max_count();
+            }
             let end = start + kind.free_dim(kind.max_count());
             let own = |end: usize| active.partition_point(|&place| (place as usize) < end);
             let dim = own(end) - own(start);
             // k blocks with shares have a coordinate less than others.
-            (dim + usize::from(kind.share().is_some() && dim > 0)) / kind.width().max(1)
+            (dim + usize::from(kind.share().is_some() && dim > 0)) / kind.free_width()
         })
     }
 

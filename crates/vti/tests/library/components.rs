@@ -35,6 +35,22 @@ fn without_data() -> Vec<(&'static str, Arc<dyn Problem>)> {
         .each("at", Uniform(2.0, 4.0))
         .each("width", LogNormal(0.0, 1.0))
         .with("level", Normal(0.0, 1.0));
+    let known = Components::new("line", 0..=3)
+        .each("height", LogNormal(0.0, 1.0))
+        .known("at", [1.0, 2.5, 4.0])
+        .known("width", [0.3])
+        .labelled();
+    let fixed = Components::new("line", 2..=2)
+        .known("at", [1.0, 2.0])
+        .labelled()
+        .and("bump", 0..=2)
+        .each("at", Uniform(0.0, 1.0));
+    let rivals = Components::new("part", 1..=3).known("sd", [0.5]).shares("weight", 1.0).each("mean", Normal(0.0, 1.0));
+    let waves = Components::new("wave", 0..=2)
+        .each("rate", Uniform(0.0, 0.5))
+        .ordered()
+        .direction("phase")
+        .with_direction("tide");
     let made = |space: Components, prior: CountPrior| -> Arc<dyn Problem> {
         Arc::new(problem::components(space, prior, nothing).expect("a space"))
     };
@@ -44,6 +60,10 @@ fn without_data() -> Vec<(&'static str, Arc<dyn Problem>)> {
         ("shares", made(shares, Poisson(2.0).into())),
         ("sparse shares", made(sparse, CountPrior::Uniform {})),
         ("labelled", made(labelled, CountPrior::Uniform {})),
+        ("known", made(known, Poisson(1.0).into())),
+        ("all known", made(fixed, Poisson(1.0).into())),
+        ("known beside shares", made(rivals, CountPrior::Uniform {})),
+        ("directions", made(waves, Poisson(1.0).into())),
         ("two kinds", made(both, Poisson(1.0).into())),
     ]
 }
@@ -322,5 +342,54 @@ fn evidences_of_numbers_are_right_under_either_key() {
             assert!((own.value - truth).abs() < 4.0 * own.se + 0.002, "{:?}: {own:?} {truth}", model.model);
             assert!(own.se < 0.02, "{own:?}");
         }
+    }
+}
+
+/// Known values are where the likelihood looks for them, whatever the number of blocks is.
+#[test]
+fn what_is_known_is_no_coordinate() {
+    let space = Components::new("line", 0..=2).each("height", Normal(0.0, 1.0)).known("at", [3.0, 7.0]).labelled();
+    let problem =
+        problem::components(space, Poisson(1.0), |draw: &Draw<'_>| draw.block("line").column("at").sum()).unwrap();
+    assert_eq!(problem.space().max_dim(), 2);
+    let constraints = problem.constraints().unwrap();
+    let (theta, _) = natural(constraints, &[0, 1], &[0.5, -0.5]);
+    assert_eq!(theta, [0.5, 3.0, -0.5, 7.0]);
+    let expected = 10.0 + theta.iter().step_by(2).map(|x| -0.5 * x * x - 0.5 * std::f64::consts::TAU.ln()).sum::<f64>();
+    let found = problem.log_density(&[2], &theta, &mut [0.0; 4]).unwrap();
+    assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
+    let refused = |space: Components| problem::components(space, Poisson(1.0), |_: &Draw<'_>| 0.0).is_err();
+    assert!(refused(Components::new("line", 0..=2).each("height", Normal(0.0, 1.0)).known("at", [1.0, 2.0])));
+    assert!(refused(
+        Components::new("line", 0..=3).each("height", Normal(0.0, 1.0)).known("at", [1.0, 2.0]).labelled()
+    ));
+    assert!(refused(Components::new("line", 0..=1).known("at", [1.0])));
+    assert!(refused(Components::new("line", 0..=1).each("height", Normal(0.0, 1.0)).known("at", [f64::NAN])));
+}
+
+/// With the likelihood exp(κ cos(φ − μ)) of a direction the evidence is the Bessel function I₀(κ), wherever μ is: also where angles are
+/// cut.
+#[test]
+fn a_circle_has_no_cut() {
+    let kappa = 6.0f64;
+    let bessel: f64 =
+        (0..2000).map(|i| (kappa * (std::f64::consts::TAU * f64::from(i) / 2000.0).cos()).exp()).sum::<f64>() / 2000.0;
+    for centre in [0.4, std::f64::consts::PI] {
+        let space = Components::new("wave", 0..=1).direction("phase");
+        let log_likelihood = move |draw: &Draw<'_>| {
+            draw.block("wave").directions("phase").map(|phase| kappa * (phase - centre).cos()).sum::<f64>()
+        };
+        let problem = problem::components(space, CountPrior::Uniform {}, log_likelihood).unwrap();
+        let settings = AnnealSettings { runs: 8, particles: 512, ..AnnealSettings::default() };
+        let word: Model = vec![1].into();
+        let found =
+            Evidences::new(&problem, &settings, 4).unwrap().annealed(&[word], &Workers::new(2).unwrap()).unwrap();
+        let found = found[0].unwrap();
+        let off = (found.log_evidence - bessel.ln()) / found.se;
+        assert!(
+            off.abs() < 4.0 && found.se < 0.05,
+            "{centre}: {found:?}, {off:.1} standard errors from {}",
+            bessel.ln()
+        );
     }
 }

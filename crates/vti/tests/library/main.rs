@@ -13,6 +13,7 @@ mod edges;
 mod estimate;
 #[path = "../tables/hald.rs"]
 mod hald;
+mod moves;
 mod psis;
 mod pytorch;
 mod selection;

@@ -27,10 +27,13 @@ impl Column<'_> {
     }
 }
 
-/// The free coordinates of a kind's parameters: where that of a block's parameter is, none for the first share.
+/// The free coordinates of a kind's parameters: where that of a block's parameter is, none for the first share and for what is known.
 fn free_place(kind: &ComponentKind, block: usize, parameter: usize) -> Option<usize> {
-    let place = block * kind.width() + parameter;
-    match kind.share() {
+    if kind.parameters[parameter].law.is_known() {
+        return None;
+    }
+    let place = block * kind.free_width() + kind.free_before(parameter);
+    match kind.share().map(|share| kind.free_before(share)) {
         None => Some(place),
         Some(share) if place < share => Some(place),
         Some(share) if place == share => None,
@@ -91,7 +94,7 @@ fn law_density(law: &Law, column: &Column<'_>) -> f64 {
         Law::Shares(concentration) if count > 1 => {
             Dirichlet(*concentration).log_density(&column.iter().collect::<Vec<f64>>())
         }
-        Law::Shares(_) => 0.0,
+        Law::Shares(_) | Law::Known(_) => 0.0,
     }
 }
 
@@ -112,6 +115,7 @@ fn law_slopes(law: &Law, column: &Column<'_>, to: &mut Vec<f64>) {
             to.extend(by_spacing.windows(2).map(|pair| pair[0] - pair[1]));
         }
         Law::Shares(concentration) => to.extend(column.iter().map(|share| (concentration - 1.0) / share)),
+        Law::Known(_) => to.resize(column.count, 0.0),
     }
 }
 
@@ -162,7 +166,13 @@ fn law_from_normal(law: &Law, count: usize, free: &[f64], to: &mut Vec<f64>) {
             }
         }
         Law::Shares(concentration) => to.extend(dirichlet(*concentration, free, count)),
+        Law::Known(values) => to.extend((0..count).map(|block| known(values, block))),
     }
+}
+
+/// What is known of a block.
+pub(super) fn known(values: &[f64], block: usize) -> f64 {
+    values.get(block).or(values.first()).copied().unwrap_or(f64::NAN)
 }
 
 /// So many shares; a single one is 1, and none is none.
@@ -202,6 +212,7 @@ fn law_to_normal(law: &Law, column: &Column<'_>, to: &mut Vec<f64>) {
             unshare(concentration, &shares);
         }
         Law::Shares(concentration) => unshare(*concentration, &column.iter().collect::<Vec<f64>>()),
+        Law::Known(_) => {}
     }
 }
 
@@ -234,7 +245,7 @@ fn law_pull_back(law: &Law, column: &Column<'_>, free: &[f64], by_natural: &[f64
         Law::Shares(concentration) if column.count > 1 => {
             Dirichlet(*concentration).pull_back(free, by_natural, by_free);
         }
-        Law::Shares(_) => {}
+        Law::Shares(_) | Law::Known(_) => {}
     }
 }
 

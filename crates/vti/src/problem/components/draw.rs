@@ -2,6 +2,11 @@
 
 use crate::space::{ComponentKind, Components};
 
+/// The angle of the point (x, y), from −π to π.
+pub fn direction(x: f64, y: f64) -> f64 {
+    y.atan2(x)
+}
+
 /// One model with its parameters.
 ///
 /// Names that the space does not have give no components, or a value that is not a number.
@@ -30,6 +35,11 @@ impl<'a> Draw<'a> {
     pub fn global(&self, name: &str) -> f64 {
         let place = self.space.globals().iter().position(|(own, _)| own == name);
         place.and_then(|place| self.theta.get(place)).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The angle of a direction that all models have ([`Components::with_direction`]), from −π to π.
+    pub fn global_direction(&self, name: &str) -> f64 {
+        direction(self.global(&format!("{name}.x")), self.global(&format!("{name}.y")))
     }
 
     /// All parameters that all models have, in the order in which they were declared.
@@ -75,8 +85,14 @@ impl<'a> Block<'a> {
         self.values.chunks_exact(self.kind.map_or(1, |kind| kind.width().max(1)))
     }
 
+    /// The angle of a direction of each component ([`Components::direction`]), from −π to π.
+    pub fn directions(&self, name: &str) -> impl Iterator<Item = f64> + use<'a> {
+        let (x, y) = (self.column(&format!("{name}.x")), self.column(&format!("{name}.y")));
+        x.zip(y).map(|(x, y)| direction(x, y))
+    }
+
     /// One parameter of each component.
-    pub fn column(&self, name: &str) -> impl Iterator<Item = f64> + 'a {
+    pub fn column(&self, name: &str) -> impl Iterator<Item = f64> + use<'a> {
         let place = self.kind.and_then(|kind| kind.parameters.iter().position(|parameter| parameter.name == name));
         self.iter().map(move |values| place.map_or(f64::NAN, |place| values[place]))
     }

@@ -4,46 +4,50 @@
 //! or near one that another particle has, and any dies; one splits into two at z ± ε, and two neighbours in order merge into their
 //! mean. Shares make room: a new one takes s ~ Beta(1, k) of all, and those that split share theirs.
 
+use super::bijection::known;
 use crate::prior::{Distribution, Prior};
 use crate::problem::{BlockPool, Jump, Jumps};
 use crate::random::Stream;
 use crate::space::{BlockParameter, ComponentKind, Components, Law};
-use crate::stats::{log_sum_exp, normal_cdf, normal_log_density, normal_quantile};
+use crate::stats::{normal_cdf, normal_log_density, normal_quantile};
 
 /// How often a jump is a split or a merge rather than a birth or a death.
-const SPLIT_SHARE: f64 = 0.3;
+pub(super) const SPLIT_SHARE: f64 = 0.3;
 
 /// Standard deviations of what a split puts between two components, one chosen for each jump.
-const SPLIT_WIDTHS: [f64; 3] = [0.05, 0.3, 1.0];
+pub(super) const SPLIT_WIDTHS: [f64; 3] = [0.05, 0.3, 1.0];
 
 /// Births are from the prior with this probability, otherwise near a block of the pool, at one of these distances.
 const FROM_PRIOR: f64 = 0.25;
 const NEAR: [f64; 3] = [0.01, 0.06, 0.3];
 
+/// The logarithm of what is nothing beside 1.
+const LEAST: f64 = -40.0;
+
 /// The law of one parameter as a distribution of its own: where it lies if it is alone.
-enum Alone<'a> {
+pub(super) enum Alone<'a> {
     Prior(&'a Prior),
     Uniform { low: f64, high: f64 },
 }
 
 impl Alone<'_> {
-    /// None for a share.
-    fn of(law: &Law) -> Option<Alone<'_>> {
+    /// None for a share, and for what is known.
+    pub(super) fn of(law: &Law) -> Option<Alone<'_>> {
         match law {
             Law::Independent(prior) | Law::Ordered(prior) => Some(Alone::Prior(prior)),
             &Law::Spaced { low, high, .. } => Some(Alone::Uniform { low, high }),
-            Law::Shares(_) => None,
+            Law::Shares(_) | Law::Known(_) => None,
         }
     }
 
-    fn value(&self, z: f64) -> f64 {
+    pub(super) fn value(&self, z: f64) -> f64 {
         match self {
             Self::Prior(prior) => prior.from_normal(z),
             Self::Uniform { low, high } => low + (high - low) * normal_cdf(z),
         }
     }
 
-    fn score(&self, value: f64) -> f64 {
+    pub(super) fn score(&self, value: f64) -> f64 {
         match self {
             Self::Prior(prior) => prior.to_normal(value),
             Self::Uniform { low, high } => normal_quantile((value - low) / (high - low)),
@@ -66,12 +70,13 @@ fn scores(kind: &ComponentKind, block: &[f64]) -> Vec<f64> {
     kind.parameters.iter().zip(block).filter_map(score).collect()
 }
 
-/// A block from standard scores and a share, and log |∂θ/∂z|.
+/// A block from standard scores and a share, as if it were the first, and log |∂θ/∂z|.
 fn from_scores(kind: &ComponentKind, z: &[f64], share: f64) -> (Vec<f64>, f64) {
     let (mut next, mut log_slope) = (z.iter(), 0.0);
-    let value = |parameter: &BlockParameter| match Alone::of(&parameter.law) {
-        None => share,
-        Some(law) => {
+    let value = |parameter: &BlockParameter| match (Alone::of(&parameter.law), &parameter.law) {
+        (None, Law::Known(values)) => known(values, 0),
+        (None, _) => share,
+        (Some(law), _) => {
             let z = next.next().copied().unwrap_or(f64::NAN);
             let value = law.value(z);
             log_slope += law.log_slope(z, value);
@@ -83,13 +88,13 @@ fn from_scores(kind: &ComponentKind, z: &[f64], share: f64) -> (Vec<f64>, f64) {
 }
 
 /// Where new components come from.
-struct Births<'a> {
-    pool: &'a [Vec<f64>],
-    dim: usize,
+pub(super) struct Births<'a> {
+    pub(super) pool: &'a [Vec<f64>],
+    pub(super) dim: usize,
 }
 
 impl Births<'_> {
-    fn draw(&self, stream: &mut Stream) -> Vec<f64> {
+    pub(super) fn draw(&self, stream: &mut Stream) -> Vec<f64> {
         let normal = |stream: &mut Stream| (0..self.dim).map(|_| stream.normal()).collect::<Vec<f64>>();
         if self.pool.is_empty() || stream.uniform() < FROM_PRIOR {
             return normal(stream);
@@ -100,21 +105,39 @@ impl Births<'_> {
     }
 
     /// The log density of standard scores.
-    fn log_density(&self, z: &[f64]) -> f64 {
+    pub(super) fn log_density(&self, z: &[f64]) -> f64 {
         let prior: f64 = z.iter().map(|&z| normal_log_density(z)).sum();
         if self.pool.is_empty() {
             return prior;
         }
+        let own = prior + FROM_PRIOR.ln();
         let count = (self.pool.len() * NEAR.len()) as f64;
-        let mut logs = Vec::with_capacity(self.pool.len() * NEAR.len() + 1);
-        logs.push(prior + FROM_PRIOR.ln());
+        let dim = self.dim as f64;
+        let constant = (1.0 - FROM_PRIOR).ln() - count.ln() - 0.5 * dim * std::f64::consts::TAU.ln() - own;
+        let logs = NEAR.map(|width| constant - dim * width.ln());
+        let halves = NEAR.map(|width| -0.5 / (width * width));
+        let squares = |near: &Vec<f64>| z.iter().zip(near).map(|(z, near)| (z - near).powi(2)).sum::<f64>();
+        let nearest = self.pool.iter().map(squares).fold(f64::INFINITY, f64::min);
+        let top = logs.iter().zip(&halves).map(|(log, half)| log + half * nearest).fold(0.0, f64::max);
+        // In units of the largest; what is too small beside it to change its digits is not summed.
+        let mut sum = (-top).exp();
         for near in self.pool {
-            let squares: f64 = z.iter().zip(near).map(|(z, near)| (z - near).powi(2)).sum();
-            let constant = (1.0 - FROM_PRIOR).ln() - count.ln() - 0.5 * self.dim as f64 * std::f64::consts::TAU.ln();
-            logs.extend(NEAR.map(|width| constant - 0.5 * squares / (width * width) - self.dim as f64 * width.ln()));
+            let squares = squares(near);
+            let terms = logs.iter().zip(&halves).map(|(log, half)| log + half * squares - top);
+            sum += terms.filter(|term| *term > LEAST).map(f64::exp).sum::<f64>();
         }
-        log_sum_exp(&logs)
+        own + top + sum.ln()
     }
+}
+
+/// The log density of what a split draws, and its Jacobian, from the scores of both parts.
+pub(super) fn log_split(width: f64, key: usize, low: &[f64], high: &[f64]) -> f64 {
+    let of_score = |(place, (low, high)): (usize, (&f64, &f64))| {
+        // Half normal for the key, which is split in order; each pair (z, ε) ↦ z ± ε doubles the volume.
+        let fold = if place == key { 2f64.ln() } else { 0.0 };
+        2f64.ln() - (normal_log_density(0.5 * (high - low) / width) - width.ln() + fold)
+    };
+    low.iter().zip(high).enumerate().map(of_score).sum()
 }
 
 /// The blocks of one kind, on their way to another number.
@@ -178,22 +201,12 @@ impl Jumping<'_> {
         births.log_density(&z) - self.log_death(count) - log_slope - log_share
     }
 
-    /// The log density of what a split draws, and its Jacobian, from the scores of both parts.
-    fn log_split(&self, width: f64, key: usize, low: &[f64], high: &[f64]) -> f64 {
-        let of_score = |(place, (low, high)): (usize, (&f64, &f64))| {
-            // Half normal for the key, which is split in order; each pair (z, ε) ↦ z ± ε doubles the volume.
-            let fold = if place == key { 2f64.ln() } else { 0.0 };
-            2f64.ln() - (normal_log_density(0.5 * (high - low) / width) - width.ln() + fold)
-        };
-        low.iter().zip(high).enumerate().map(of_score).sum()
-    }
-
     fn split(&mut self, width: f64, stream: &mut Stream) -> Option<f64> {
         let key = self.kind.key()?;
         let count = self.blocks.len();
         let place = stream.below(count as u64) as usize;
         let block = self.blocks.remove(place);
-        let (z, score_key) = (scores(self.kind, &block), self.score_of(key));
+        let (z, score_key) = (scores(self.kind, &block), self.kind.score_place(key));
         let halves: Vec<f64> = (0..z.len())
             .map(|at| {
                 let half = width * stream.normal();
@@ -215,7 +228,7 @@ impl Jumping<'_> {
         self.insert(second);
         let log_share = if self.kind.share().is_some() { share.ln() } else { 0.0 };
         // One of k was chosen, and one of k pairs of neighbours leads back.
-        Some(self.log_split(width, score_key, &low, &high) + slope_low + slope_high - slope + log_share)
+        Some(log_split(width, score_key, &low, &high) + slope_low + slope_high - slope + log_share)
     }
 
     fn merge(&mut self, width: f64, stream: &mut Stream) -> Option<f64> {
@@ -232,13 +245,17 @@ impl Jumping<'_> {
         let (_, slope_high) = from_scores(self.kind, &high, 1.0);
         self.insert(block);
         let log_share = if self.kind.share().is_some() { share.ln() } else { 0.0 };
-        let split = self.log_split(width, self.score_of(key), &low, &high);
+        let split = log_split(width, self.kind.score_place(key), &low, &high);
         Some(-(split + slope_low + slope_high - slope + log_share))
     }
 
-    /// The place of a parameter among the scores, which have no share.
-    fn score_of(&self, parameter: usize) -> usize {
-        parameter - usize::from(self.kind.share().is_some_and(|share| share < parameter))
+    /// What is known of each block by its label.
+    fn know(&mut self) {
+        for (place, parameter) in self.kind.parameters.iter().enumerate() {
+            if let Law::Known(values) = &parameter.law {
+                self.blocks.iter_mut().enumerate().for_each(|(number, block)| block[place] = known(values, number));
+            }
+        }
     }
 }
 
@@ -272,14 +289,14 @@ impl Jumps for Components {
         let end = start + count * kind.width();
         let blocks = theta[start..end].chunks_exact(kind.width()).map(<[f64]>::to_vec).collect();
         let mut jumping = Jumping { kind, blocks };
-        let dim = kind.width() - usize::from(kind.share().is_some());
-        let births = Births { pool: pool.kinds.get(number).map_or(&[], Vec::as_slice), dim };
+        let births = Births { pool: pool.kinds.get(number).map_or(&[], Vec::as_slice), dim: kind.score_width() };
         let (jump, log_ratio) = match (is_up, is_split) {
             (true, false) => (Jump::Birth, jumping.birth(&births, stream)),
             (false, false) => (Jump::Death, jumping.death(&births, stream)),
             (true, true) => (Jump::Split, jumping.split(width, stream)?),
             (false, true) => (Jump::Merge, jumping.merge(width, stream)?),
         };
+        jumping.know();
         theta.splice(start..end, jumping.blocks.into_iter().flatten());
         word[number] = if is_up { word[number] + 1 } else { word[number] - 1 };
         Some((jump, log_ratio))

@@ -26,13 +26,15 @@
 mod bijection;
 mod draw;
 mod jumps;
+mod walk;
 
 use std::sync::Arc;
 
-pub use draw::{Block, Draw};
+pub use draw::{Block, Draw, direction};
+pub use walk::ByParts;
 
 use self::bijection::{ComponentBijection, log_prior};
-use super::{BatchError, Constraints, DensityBatch, DensityError, Gradient, Jumps, Problem, row_by_row};
+use super::{BatchError, Constraints, DensityBatch, DensityError, Gradient, Jumps, Moves, Problem, row_by_row};
 use crate::prior::{CountPrior, PriorError};
 use crate::space::{Components, ModelSpace, SpaceError};
 use crate::workers::Workers;
@@ -70,6 +72,11 @@ pub trait ComponentLikelihood: Send + Sync {
     /// Whether [`ComponentLikelihood::batch`] is to be asked.
     fn is_batched(&self) -> bool {
         false
+    }
+
+    /// The same through numbers that each component has of its own, where that is quicker.
+    fn by_parts(&self) -> Option<&dyn ByParts> {
+        None
     }
 }
 
@@ -219,6 +226,10 @@ impl<L: ComponentLikelihood> Problem for ComponentProblem<L> {
 
     fn jumps(&self) -> Option<&dyn Jumps> {
         Some(&self.space)
+    }
+
+    fn moves(&self) -> Option<&dyn Moves> {
+        self.by_parts().map(|_| self as &dyn Moves)
     }
 
     fn parameter_names(&self) -> Vec<String> {
