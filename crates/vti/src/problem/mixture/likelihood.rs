@@ -7,9 +7,11 @@
 //! With r = S (y − μ) the logarithm of a density is −½ |Aᵀ r|² and what does not depend on y. Its gradient needs of the data only
 //! how much of them each component has: Σ ρ, Σ ρ r and Σ ρ r rᵀ of the responsibilities ρ.
 
+mod parts;
+
 use super::Observations;
 use crate::problem::DensityError;
-use crate::problem::components::{ComponentLikelihood, Draw};
+use crate::problem::components::{ByParts, ComponentLikelihood, Draw};
 use crate::simd::{Instructions, Kernel, Real, Vector};
 
 /// Observations that are looked at together.
@@ -25,6 +27,8 @@ pub struct MixtureLikelihood {
     /// Column after column, each filled up to a multiple of [`TOGETHER`].
     values: Vec<f64>,
     columns: usize,
+    /// The logarithm of the product of the columns' ranges, in whose inverse densities are counted where they are kept as such.
+    log_range: f64,
     instructions: Instructions,
 }
 
@@ -275,7 +279,10 @@ impl MixtureLikelihood {
             // Any number will do: it is never counted.
             values.resize(values.len() + padded - column.len(), column[0]);
         }
-        Self { rows: data.rows(), values, columns: data.columns().len(), instructions: Instructions::detect() }
+        let columns = data.columns().len();
+        let ranges = (0..columns).map(|column| data.ends(column)).map(|(low, high)| (high - low).ln());
+        let (log_range, instructions) = (ranges.sum(), Instructions::detect());
+        Self { rows: data.rows(), values, columns, log_range, instructions }
     }
 
     fn look(&self, normals: &Normals, with_moments: bool) -> Sums {
@@ -287,6 +294,10 @@ impl ComponentLikelihood for MixtureLikelihood {
     fn log_likelihood(&self, draw: &Draw<'_>) -> Result<f64, DensityError> {
         let normals = Normals::new(self.columns, draw.theta());
         Ok(self.look(&normals, false).log_likelihood)
+    }
+
+    fn by_parts(&self) -> Option<&dyn ByParts> {
+        Some(self)
     }
 
     fn has_gradient(&self) -> bool {

@@ -10,6 +10,7 @@ use super::Spectrum;
 use super::background::Background;
 use super::prior::Linear;
 use super::shape::{PeakShape, gaussian, gaussian_slope, lorentzian, lorentzian_slope};
+use crate::problem::components::ByParts;
 use crate::simd::{Instructions, Kernel, Vector};
 
 /// The likelihood of peaks.
@@ -74,25 +75,10 @@ impl Look<'_> {
                 *left -= height * *own;
             }
         }
-        let variance = noise * noise;
-        let with_background = variance + of.variance;
-        let count = of.background.len();
-        let mut shares = [0.0; super::prior::MAX_DEGREE + 1];
-        for (share, unit) in shares.iter_mut().zip(&of.background.unit) {
-            *share = dot(&left, unit);
-        }
-        for (share, unit) in shares.iter().zip(&of.background.unit) {
-            left.iter_mut().zip(unit).for_each(|(left, unit)| *left -= share * unit);
-        }
-        let (squares, explained) = (dot(&left, &left), shares.iter().map(|share| share * share).sum::<f64>());
-        let (free, fixed) = ((rows - count) as f64, count as f64);
-        let log = -0.5
-            * (squares / variance
-                + explained / with_background
-                + free * variance.ln()
-                + fixed * with_background.ln()
-                + rows as f64 * std::f64::consts::TAU.ln());
+        let Fit { log, squares, explained, shares, variance, with_background } = of.fit(&mut left, noise);
         let Some(gradient) = gradient else { return log };
+        let count = of.background.len();
+        let (free, fixed) = ((rows - count) as f64, count as f64);
         let by_variance = 0.5
             * (squares / (variance * variance) + explained / (with_background * with_background)
                 - free / variance
@@ -127,6 +113,113 @@ impl Look<'_> {
             }
         }
         log
+    }
+}
+
+/// What the background makes of values without the peaks.
+struct Fit {
+    log: f64,
+    /// Of what the background leaves, and of what it explains.
+    squares: f64,
+    explained: f64,
+    /// Coefficients of orthonormal polynomials.
+    shares: [f64; super::prior::MAX_DEGREE + 1],
+    variance: f64,
+    with_background: f64,
+}
+
+impl PeakLikelihood {
+    /// Takes the background out of values without the peaks.
+    #[inline(always)]
+    fn fit(&self, left: &mut [f64], noise: f64) -> Fit {
+        let (variance, rows, count) = (noise * noise, left.len(), self.background.len());
+        let with_background = variance + self.variance;
+        let mut shares = [0.0; super::prior::MAX_DEGREE + 1];
+        for (share, unit) in shares.iter_mut().zip(&self.background.unit) {
+            *share = dot(left, unit);
+        }
+        for (share, unit) in shares.iter().zip(&self.background.unit) {
+            left.iter_mut().zip(unit).for_each(|(left, unit)| *left -= share * unit);
+        }
+        let (squares, explained) = (dot(left, left), shares.iter().map(|share| share * share).sum::<f64>());
+        let (free, fixed) = ((rows - count) as f64, count as f64);
+        let log = -0.5
+            * (squares / variance
+                + explained / with_background
+                + free * variance.ln()
+                + fixed * with_background.ln()
+                + rows as f64 * std::f64::consts::TAU.ln());
+        Fit { log, squares, explained, shares, variance, with_background }
+    }
+}
+
+/// One peak at every place.
+struct Part<'a> {
+    of: &'a PeakLikelihood,
+    peak: &'a [f64],
+    to: &'a mut [f64],
+}
+
+impl Kernel<f64> for Part<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<f64>>(self) {
+        match self.of.shape {
+            PeakShape::Gaussian => self.fill(|u, _| gaussian(u)),
+            PeakShape::Lorentzian => self.fill(|u, _| lorentzian(u)),
+            _ => self.fill(|u, mixing| mixing * lorentzian(u) + (1.0 - mixing) * gaussian(u)),
+        }
+    }
+}
+
+impl Part<'_> {
+    #[inline(always)]
+    fn fill(self, profile: impl Fn(f64, f64) -> f64) {
+        let Self { of, peak, to } = self;
+        let (position, height, inverse, mixing) = (peak[0], peak[1], 1.0 / peak[2], mixing(peak));
+        for (to, x) in to.iter_mut().zip(&of.x) {
+            *to = height * profile((x - position) * inverse, mixing);
+        }
+    }
+}
+
+/// What is left beside peaks that are known at every place.
+struct Whole<'a> {
+    of: &'a PeakLikelihood,
+    noise: f64,
+    parts: &'a [f64],
+}
+
+impl Kernel<f64> for Whole<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<V: Vector<f64>>(self) -> f64 {
+        let Self { of, noise, parts } = self;
+        let mut left = of.y.clone();
+        for part in parts.chunks_exact(left.len()) {
+            left.iter_mut().zip(part).for_each(|(left, part)| *left -= part);
+        }
+        of.fit(&mut left, noise).log
+    }
+}
+
+impl ByParts for PeakLikelihood {
+    fn part_len(&self) -> usize {
+        self.x.len()
+    }
+
+    fn part(&self, _: &[f64], block: &[f64], to: &mut [f64]) {
+        self.instructions.run(Part { of: self, peak: block, to });
+    }
+
+    fn is_global(&self) -> bool {
+        false
+    }
+
+    fn whole(&self, theta: &[f64], parts: &[f64]) -> f64 {
+        self.instructions.run(Whole { of: self, noise: theta[0], parts })
     }
 }
 

@@ -33,7 +33,7 @@ pub use shape::PeakShape;
 use self::background::Background;
 use self::likelihood::PeakLikelihood;
 use self::sinusoids::SinusoidLikelihood;
-use super::components::{ComponentLikelihood, ComponentProblem, Draw, components_with};
+use super::components::{ByParts, ComponentLikelihood, ComponentProblem, Draw, components_with};
 use super::{DensityError, Problem};
 
 /// A search for peaks.
@@ -61,6 +61,13 @@ impl ComponentLikelihood for SpectrumLikelihood {
         Ok(match &self.0 {
             Own::Peaks(own) => own.log_likelihood(draw.theta(), None),
             Own::Sinusoids(own) => own.log_likelihood(draw.theta(), None),
+        })
+    }
+
+    fn by_parts(&self) -> Option<&dyn ByParts> {
+        Some(match &self.0 {
+            Own::Peaks(own) => own,
+            Own::Sinusoids(own) => own,
         })
     }
 

@@ -12,6 +12,7 @@
 use super::Spectrum;
 use super::background::Background;
 use super::prior::Linear;
+use crate::problem::components::ByParts;
 use crate::simd::{Instructions, Kernel, Vector};
 use crate::triangular;
 
@@ -55,30 +56,54 @@ impl Kernel<f64> for Look<'_> {
         let mut columns = of.background.unit.clone();
         for frequency in frequencies {
             let (mut cosine, mut sine) = (vec![0.0; of.t.len()], vec![0.0; of.t.len()]);
-            for ((cosine, sine), t) in cosine.iter_mut().zip(&mut sine).zip(&of.t) {
-                let turns = frequency * t;
-                *cosine = sine_of_turns(turns + 0.25);
-                *sine = sine_of_turns(turns);
-            }
+            waves(&of.t, *frequency, &mut cosine, &mut sine);
             columns.push(cosine);
             columns.push(sine);
         }
+        let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        let Solved { factor, mean, left, log_likelihood } = of.solve(&views, noise)?;
+        Some(Fit { columns, factor, mean, left, log_likelihood })
+    }
+}
+
+/// A wave and a quarter of a turn before it.
+#[inline(always)]
+fn waves(t: &[f64], frequency: f64, cosine: &mut [f64], sine: &mut [f64]) {
+    for ((cosine, sine), t) in cosine.iter_mut().zip(sine).zip(t) {
+        let turns = frequency * t;
+        *cosine = sine_of_turns(turns + 0.25);
+        *sine = sine_of_turns(turns);
+    }
+}
+
+/// What is known of coefficients given the columns.
+struct Solved {
+    factor: Vec<f64>,
+    mean: Vec<f64>,
+    left: Vec<f64>,
+    log_likelihood: f64,
+}
+
+impl SinusoidLikelihood {
+    /// None where rounding leaves nothing to solve for.
+    #[inline(always)]
+    fn solve(&self, columns: &[&[f64]], noise: f64) -> Option<Solved> {
         let dim = columns.len();
         let mut factor = Vec::with_capacity(triangular::packed_len(dim));
         for (i, one) in columns.iter().enumerate() {
             factor.extend(columns[..i].iter().map(|other| dot(one, other) / noise));
-            factor.push(dot(one, one) / noise + 1.0 / of.prior_variance(i));
+            factor.push(dot(one, one) / noise + 1.0 / self.prior_variance(i));
         }
         triangular::cholesky(&mut factor, dim).ok()?;
-        let mut mean: Vec<f64> = columns.iter().map(|column| dot(column, &of.y) / noise).collect();
+        let mut mean: Vec<f64> = columns.iter().map(|column| dot(column, &self.y) / noise).collect();
         triangular::solve(&factor, &mut mean);
         triangular::solve_transposed(&factor, &mut mean);
-        let mut left = of.y.clone();
+        let mut left = self.y.clone();
         for (column, mean) in columns.iter().zip(&mean) {
-            left.iter_mut().zip(column).for_each(|(left, column)| *left -= mean * column);
+            left.iter_mut().zip(*column).for_each(|(left, column)| *left -= mean * column);
         }
-        let penalty: f64 = mean.iter().enumerate().map(|(i, mean)| mean * mean / of.prior_variance(i)).sum();
-        let log_prior: f64 = (0..dim).map(|i| of.prior_variance(i).ln()).sum();
+        let penalty: f64 = mean.iter().enumerate().map(|(i, mean)| mean * mean / self.prior_variance(i)).sum();
+        let log_prior: f64 = (0..dim).map(|i| self.prior_variance(i).ln()).sum();
         let rows = left.len() as f64;
         let log_likelihood = -0.5
             * (dot(&left, &left) / noise
@@ -86,7 +111,61 @@ impl Kernel<f64> for Look<'_> {
                 + rows * (noise.ln() + std::f64::consts::TAU.ln())
                 + log_prior
                 + 2.0 * triangular::log_diagonal(&factor, dim));
-        Some(Fit { columns, factor, mean, left, log_likelihood })
+        Some(Solved { factor, mean, left, log_likelihood })
+    }
+}
+
+/// The likelihood of waves that are known at every place.
+struct Whole<'a> {
+    of: &'a SinusoidLikelihood,
+    noise: f64,
+    parts: &'a [f64],
+}
+
+impl Kernel<f64> for Whole<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<V: Vector<f64>>(self) -> f64 {
+        let Self { of, noise, parts } = self;
+        let waves = parts.chunks_exact(of.t.len());
+        let columns: Vec<&[f64]> = of.background.unit.iter().map(Vec::as_slice).chain(waves).collect();
+        of.solve(&columns, noise * noise).map_or(f64::NAN, |solved| solved.log_likelihood)
+    }
+}
+
+/// A cosine and a sine at every place.
+struct Part<'a> {
+    of: &'a SinusoidLikelihood,
+    frequency: f64,
+    to: &'a mut [f64],
+}
+
+impl Kernel<f64> for Part<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector<f64>>(self) {
+        let (cosine, sine) = self.to.split_at_mut(self.of.t.len());
+        waves(&self.of.t, self.frequency, cosine, sine);
+    }
+}
+
+impl ByParts for SinusoidLikelihood {
+    fn part_len(&self) -> usize {
+        2 * self.t.len()
+    }
+
+    fn part(&self, _: &[f64], block: &[f64], to: &mut [f64]) {
+        self.instructions.run(Part { of: self, frequency: block[0], to });
+    }
+
+    fn is_global(&self) -> bool {
+        false
+    }
+
+    fn whole(&self, theta: &[f64], parts: &[f64]) -> f64 {
+        self.instructions.run(Whole { of: self, noise: theta[0], parts })
     }
 }
 
