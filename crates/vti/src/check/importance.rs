@@ -52,9 +52,14 @@ impl CheckSettings {
     /// Settings for numbers of components: particles are the answer unless q is very good, and rounds at the end, which are counted,
     /// make it precise.
     pub fn counting() -> Self {
-        let smc =
-            SmcSettings { runs: 8, particles: 512, sweeps: 4, jumps: 4, steps: 4, kept: 16, ..SmcSettings::default() };
-        Self { opinion: OpinionSettings { repeats: 1, smc, ..OpinionSettings::default() }, ..Self::default() }
+        let opinion = OpinionSettings { repeats: 1, smc: SmcSettings::counting(), ..OpinionSettings::default() };
+        Self { opinion, ..Self::default() }
+    }
+
+    /// Settings for densities each of which takes long: a few draws, and a few particles for a look beyond q.
+    pub fn sparing() -> Self {
+        let opinion = OpinionSettings { repeats: 1, smc: SmcSettings::sparing(), ..OpinionSettings::default() };
+        Self { draws: 6000, opinion, ..Self::default() }
     }
 
     /// Refuses settings that make no sense.

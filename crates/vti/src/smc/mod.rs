@@ -23,7 +23,7 @@ mod tempering;
 
 pub(crate) use anneal::{Annealed, anneal_blocks, anneal_models};
 pub use sampled::{Points, Sampled, SampledModel};
-pub use settings::{AnnealSettings, ParticleMove, SmcSettings};
+pub use settings::{AnnealSettings, ParticleMove, SmcSettings, TEMPERATURES};
 
 use self::density::ModelDensity;
 use self::population::Population;

@@ -5,9 +5,10 @@ mod walk;
 
 use self::walk::Walk;
 use super::birth::log_normal;
+use super::density::STANDARD;
 use super::sampled::Run;
 use super::settings::ParticleMove;
-use crate::problem::{BlockPool, FreeChunk, FreeRows, Problem};
+use crate::problem::{BlockPool, FreeChunk, FreeRows, Moves, Problem};
 use crate::random::Stream;
 use crate::space::ModelSpace;
 use crate::stats;
@@ -247,6 +248,12 @@ impl<'a> Population<'a> {
             run: Run::default(),
             rounds: None,
         }
+    }
+
+    /// Moves that the problem makes by itself, where particles come from its prior and from models that are all alike.
+    pub(super) fn moves(&self) -> Option<&'a dyn Moves> {
+        let problem = self.jumps.filter(|problem| !problem.space().is_constrained())?;
+        problem.moves().filter(|_| self.reference.iter().all(|own| *own == STANDARD))
     }
 
     /// Whether particles may change their models.

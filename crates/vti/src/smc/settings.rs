@@ -31,6 +31,9 @@ pub struct SmcSettings {
     pub runs: usize,
     /// Particles of each.
     pub particles: usize,
+    /// The next temperature is as far as this share of the particles would still count: with more the evidence is more precise, and
+    /// temperatures are more.
+    pub effective: f64,
     /// Rounds of moves at each temperature.
     pub sweeps: usize,
     /// Proposals of another model in each round.
@@ -43,16 +46,40 @@ pub struct SmcSettings {
     pub kept: usize,
 }
 
+/// The share of particles that still count at the next temperature.
+const EFFECTIVE: f64 = 0.5;
+
+/// Temperatures from a prior to a posterior of some dimensions, about.
+pub const TEMPERATURES: usize = 12;
+
 impl Default for SmcSettings {
     fn default() -> Self {
-        Self { runs: 8, particles: 1024, sweeps: 4, jumps: 8, steps: 4, by: ParticleMove::default(), kept: 8 }
+        let by = ParticleMove::default();
+        Self { runs: 8, particles: 1024, effective: EFFECTIVE, sweeps: 4, jumps: 8, steps: 4, by, kept: 8 }
     }
 }
 
 impl SmcSettings {
+    /// For numbers of components, of which one is proposed to come or go at little cost.
+    pub fn counting() -> Self {
+        Self { particles: 512, effective: 0.9, sweeps: 1, jumps: 16, kept: 48, ..Self::default() }
+    }
+
+    /// For densities each of which takes long.
+    pub fn sparing() -> Self {
+        Self { runs: 4, particles: 128, sweeps: 2, jumps: 2, kept: 2, ..Self::default() }
+    }
+
     /// The same for a problem: without a gradient particles walk.
     pub(super) fn suited(&self, problem: &dyn Problem) -> Self {
         Self { by: self.by.suited(problem), ..self.clone() }
+    }
+
+    /// About how often a density is asked for, where particles are moved by looking at all of it: temperatures are as many as it takes,
+    /// here [`TEMPERATURES`].
+    pub fn about_calls(&self) -> f64 {
+        let rounds = (TEMPERATURES + self.kept) * self.sweeps * (self.jumps + self.steps);
+        self.runs as f64 * self.particles as f64 * rounds as f64
     }
 
     /// Refuses settings that make no sense.
@@ -61,6 +88,8 @@ impl SmcSettings {
             |what, value: usize, least: usize, range| SettingError::check(what, value as f64, value >= least, range);
         at_least("smc.runs", self.runs, 4, "at least 4")?;
         at_least("smc.particles", self.particles, 32, "at least 32")?;
+        let is_share = self.effective > 0.0 && self.effective < 1.0;
+        SettingError::check("smc.effective", self.effective, is_share, "between 0 and 1")?;
         at_least("smc.sweeps", self.sweeps, 1, "at least 1")?;
         at_least("smc.steps", self.steps, 1, "at least 1")?;
         at_least("smc.kept", self.kept, 1, "at least 1")
@@ -131,6 +160,6 @@ impl AnnealSettings {
     /// How one model, or one block, is tempered: nothing is counted at the end.
     pub(super) fn tempering(&self) -> SmcSettings {
         let &Self { runs, particles, moves, steps, by, .. } = self;
-        SmcSettings { runs, particles, sweeps: moves, jumps: 0, steps, by, kept: 0 }
+        SmcSettings { runs, particles, effective: EFFECTIVE, sweeps: moves, jumps: 0, steps, by, kept: 0 }
     }
 }

@@ -10,9 +10,6 @@ use crate::problem::BatchError;
 use crate::stats;
 use crate::workers::Workers;
 
-/// The next β is as far as this share of the particles would still count.
-const EFFECTIVE: f64 = 0.5;
-
 /// Takes populations to the end. Those that are there wait; the others go on. False if it was ended early.
 pub(super) fn temper(
     populations: &mut [Population<'_>],
@@ -34,7 +31,7 @@ pub(super) fn temper(
         if !go_on(share) {
             return Ok(false);
         }
-        let next = next_betas(&open, workers);
+        let next = next_betas(&open, settings.effective, workers);
         workers.for_each(&mut open, |_, population| {
             if population.stage == Stage::Tempering {
                 population.temper(next[&population.target]);
@@ -53,14 +50,14 @@ pub(super) fn temper(
 }
 
 /// The next β of each target, from all of its populations.
-fn next_betas(open: &[&mut Population<'_>], workers: &Workers) -> BTreeMap<usize, f64> {
+fn next_betas(open: &[&mut Population<'_>], effective: f64, workers: &Workers) -> BTreeMap<usize, f64> {
     let mut targets: BTreeMap<usize, (f64, Vec<Vec<f64>>)> = BTreeMap::new();
     for population in open.iter().filter(|population| population.stage == Stage::Tempering) {
         let (_, gains) = targets.entry(population.target).or_insert_with(|| (population.beta, Vec::new()));
         gains.push(population.gains());
     }
     let mut targets: Vec<_> = targets.into_iter().collect();
-    workers.for_each(&mut targets, |_, (_, (beta, gains))| *beta = stats::next_beta(gains, *beta, EFFECTIVE));
+    workers.for_each(&mut targets, |_, (_, (beta, gains))| *beta = stats::next_beta(gains, *beta, effective));
     targets.into_iter().map(|(target, (beta, _))| (target, beta)).collect()
 }
 
@@ -73,6 +70,15 @@ fn sweep(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<bool, BatchError> {
     workers.for_each(open, |_, population| population.measure());
+    if open.iter().all(|population| population.moves().is_some()) {
+        let &SmcSettings { jumps, steps, .. } = settings;
+        workers.for_each(open, |_, population| {
+            if let Some(moves) = population.moves() {
+                population.walk(moves, jumps, steps);
+            }
+        });
+        return Ok(go_on());
+    }
     let jumps = if open.iter().any(|population| population.has_jumps()) { settings.jumps } else { 0 };
     for _ in 0..jumps {
         workers.for_each(open, |_, population| population.propose_jumps());

@@ -21,4 +21,5 @@ pub use report::{Dropped, NotFinite, Observer, Silent, StepReport, Stop};
 pub use settings::{
     CheckpointSettings, FlowGradient, InformationSettings, PlateauSettings, TemperSettings, TrainSettings,
 };
+pub use taught::BOUND_EVERY;
 pub use trainer::{Fit, Trainer};

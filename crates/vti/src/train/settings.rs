@@ -223,12 +223,17 @@ impl TrainSettings {
         }
     }
 
-    /// Settings for numbers of components, where q learns from particles: how probable each number is comes from these, and the flow
-    /// needs no more steps than pay off.
+    /// Settings for numbers of components, where q learns from particles: steps of the flow are cheap beside these, and draws of many
+    /// rounds keep it from learning single ones.
     pub fn counting() -> Self {
-        let particles =
-            SmcSettings { runs: 4, particles: 512, sweeps: 2, jumps: 4, steps: 4, ..SmcSettings::default() };
-        Self { batch: 512, steps: 1000, particles: SmcSettings { kept: 4, ..particles }, ..Self::default() }
+        let particles = SmcSettings { runs: 4, kept: 16, ..SmcSettings::counting() };
+        Self { batch: 512, steps: 4000, particles, ..Self::default() }
+    }
+
+    /// Settings for densities each of which takes long: few particles to learn from, and few looks at the bound.
+    pub fn sparing() -> Self {
+        let particles = SmcSettings { kept: 8, ..SmcSettings::sparing() };
+        Self { batch: 128, steps: 3000, particles, ..Self::default() }
     }
 
     /// Refuses settings that make no sense.

@@ -21,8 +21,8 @@ use crate::smc::{Sampled, Sampler};
 /// What is added to the seed of a run: a check's particles must be others.
 const PARTICLES_SEED: u64 = 0x7a0d_0000;
 
-/// Steps between looks at the bound, each of which asks for densities.
-const BOUND_EVERY: u64 = 50;
+/// Steps between looks at the bound where q learns from draws: each asks for the densities of a batch.
+pub const BOUND_EVERY: u64 = 50;
 
 /// Draws in a step for each draw of a batch: inverting an autoregressive flow takes a pass for each coordinate.
 const REPLAYED: f64 = 0.25;

@@ -2,7 +2,7 @@
 
 use super::super::birth::Birth;
 use super::{Particle, Population, log_reference, log_start};
-use crate::problem::{BlockPool, Jumps, Problem};
+use crate::problem::{BlockPool, Jumps, MoveSettings, Moves, Problem};
 
 /// Blocks of other particles near which components are born, of each kind: enough to know where they lie.
 const POOL_SIZE: usize = 48;
@@ -92,6 +92,38 @@ impl Population<'_> {
             proposal.log_prior = log_prior;
             proposal.log_start = log_start(space, &proposal.word);
             proposal.log_reference = log_reference(reference, &proposal.active, &proposal.free);
+        }
+    }
+
+    /// Moves every particle as the problem does by itself.
+    pub(in crate::smc) fn walk(&mut self, moves: &dyn Moves, jumps: usize, scans: usize) {
+        let (Some(problem), reference) = (self.jumps, self.reference) else { return };
+        let (space, half) = (problem.space(), self.particles.len() / 2);
+        let settings = MoveSettings { beta: self.beta, jumps, scans };
+        let mut mask = vec![false; space.max_dim()];
+        let (mut word, mut theta, mut free) = (Vec::new(), Vec::new(), Vec::new());
+        let Self { particles, pools, stream, calls, .. } = self;
+        for (number, particle) in particles.iter_mut().enumerate() {
+            natural(problem, particle, &mut theta);
+            word.clone_from(&particle.word);
+            let moved = moves.walk(&mut word, &mut theta, &pools[usize::from(number >= half)], &settings, stream);
+            *calls += moved.looks;
+            space.mark_active(&word, &mut mask);
+            let active: Vec<u32> = (0..mask.len() as u32).filter(|&i| mask[i as usize]).collect();
+            free.resize(active.len(), 0.0);
+            to_free(problem, &active, &theta, &mut free);
+            // What is so far out that it has no coordinates stays where it was.
+            if !free.iter().chain([&moved.log_likelihood]).all(|number| number.is_finite()) {
+                continue;
+            }
+            particle.word.clone_from(&word);
+            active.iter().zip(&free).for_each(|(&i, u)| particle.free[i as usize] = *u);
+            particle.active = active;
+            particle.log_prior = problem.log_prior(&word);
+            particle.log_start = log_start(space, &word);
+            particle.log_reference = log_reference(reference, &particle.active, &particle.free);
+            // Free coordinates are standard normal under the prior.
+            particle.log_density = moved.log_likelihood + particle.log_reference;
         }
     }
 
