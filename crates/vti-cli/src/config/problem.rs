@@ -112,7 +112,8 @@ impl ProblemConfig {
     /// How its answer is checked unless the settings say otherwise.
     pub(crate) fn default_check(&self) -> CheckSettings {
         match self {
-            Self::Select(_) | Self::Dag(_) | Self::Own(_) | Self::Layers(_) => CheckSettings::default(),
+            Self::Select(_) | Self::Dag(_) | Self::Own(_) => CheckSettings::default(),
+            Self::Layers(_) => CheckSettings::sparing(),
             // Exact draws, which are needed for curves and tables only.
             Self::Changepoints(_) => CheckSettings { draws: 4000, ..CheckSettings::default() },
             Self::Mixture(_) | Self::Peaks(_) => CheckSettings::counting(),
@@ -122,7 +123,8 @@ impl ProblemConfig {
     /// How such a problem is learned unless the settings say otherwise.
     pub(crate) fn default_train(&self) -> TrainSettings {
         match self {
-            Self::Select(_) | Self::Changepoints(_) | Self::Own(_) | Self::Layers(_) => TrainSettings::default(),
+            Self::Select(_) | Self::Changepoints(_) | Self::Own(_) => TrainSettings::default(),
+            Self::Layers(_) => TrainSettings::sparing(),
             Self::Dag(_) => TrainSettings::blockwise(),
             Self::Mixture(_) | Self::Peaks(_) => TrainSettings::counting(),
         }

@@ -1,20 +1,24 @@
 //! How many layers, where, and of what?
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use vti::answer::Subject;
+use vti::check::Depth;
 use vti::prior::Distribution;
 use vti::problem::Problem;
 use vti::problem::layers::{
     Earth, Forward, LayerError, LayerProblem, LayerSettings, Magnetotelluric, Observed, Program, Sounding, View, layers,
 };
+use vti::train::BOUND_EVERY;
 use vti::workers::Workers;
 
 use super::{InClosedForm, Question, other_kind};
 use crate::config::{Config, LayersConfig, ProblemConfig};
 use crate::data::{LayerChoice, LoadedLayers, Measured};
 use crate::failure::Usage;
+use crate::progress::duration;
 
 /// What layers have under magnetotelluric data.
 const RESISTIVITY: &str = "resistivity";
@@ -96,7 +100,9 @@ impl Question for Layered {
             }
         };
         let problem = layers(observed, Arc::clone(&forward), &property, &settings).map_err(explain)?;
-        try_out(&*forward, &settings)?;
+        if let Some(each) = try_out(&*forward, &settings)? {
+            loaded.notes.push(in_words(about_calls(config), each));
+        }
         Ok(Self { loaded, settings, property, problem: Arc::new(problem) })
     }
 
@@ -153,18 +159,62 @@ fn told(error: &LayerError) -> String {
     }
 }
 
-/// Asks a program for two earths, so that one that does not work is found out before anything else.
-fn try_out(forward: &dyn Forward, settings: &LayerSettings) -> Result<()> {
-    let (Some(depth), Some(value)) = (&settings.prior.depth, &settings.prior.value) else { return Ok(()) };
+/// Earths of a batch that is timed, where the first two take less than this.
+const BATCH: usize = 128;
+const QUICK: Duration = Duration::from_millis(200);
+
+/// Asks a program for two earths, so that one that does not work is found out before anything else, and for more where it is quick. The
+/// seconds that each takes; none where what predicts is no program.
+fn try_out(forward: &dyn Forward, settings: &LayerSettings) -> Result<Option<f64>> {
+    let (Some(depth), Some(value)) = (&settings.prior.depth, &settings.prior.value) else { return Ok(None) };
     if !forward.is_batched() {
-        return Ok(());
+        return Ok(None);
     }
-    let earth = |interfaces: usize| Earth {
-        depths: vec![depth.start(); interfaces],
-        values: vec![value.start(); interfaces + 1],
+    let most = settings.max_layers.saturating_sub(1).min(1);
+    let timed = |count: usize| {
+        let earth = |number: usize| Earth {
+            depths: vec![depth.start(); number % (most + 1)],
+            values: vec![value.start(); number % (most + 1) + 1],
+        };
+        let earths: Vec<Earth> = (0..count).map(earth).collect();
+        let mut predicted = vec![f64::NAN; earths.len() * forward.len()];
+        let start = Instant::now();
+        let asked = forward.predict(&earths, &mut predicted, &Workers::SINGLE);
+        asked.map_err(|error| Usage(error.to_string()))?;
+        anyhow::Ok(start.elapsed())
     };
-    let earths = if settings.max_layers > 1 { vec![earth(0), earth(1)] } else { vec![earth(0)] };
-    let mut predicted = vec![f64::NAN; earths.len() * forward.len()];
-    forward.predict(&earths, &mut predicted, &Workers::SINGLE).map_err(|error| Usage(error.to_string()))?;
-    Ok(())
+    let (mut count, mut took) = (most + 1, timed(most + 1)?);
+    if took < QUICK {
+        (count, took) = (BATCH, timed(BATCH)?);
+    }
+    Ok(Some(took.as_secs_f64() / count as f64))
+}
+
+/// How often a run asks for a prediction at least: by particles for training and for a first look beyond what was learned, by draws,
+/// and by looks at the bound.
+fn about_calls(config: &Config) -> f64 {
+    let (train, check) = (&config.train, &config.check);
+    let opinion = if check.opinion.depth == Depth::None { 0.0 } else { check.opinion.smc.about_calls() };
+    let bounds = train.steps as f64 / BOUND_EVERY as f64 * train.batch as f64;
+    train.particles.about_calls() + opinion + check.draws as f64 + bounds
+}
+
+fn in_words(calls: f64, each: f64) -> String {
+    let number =
+        if calls < 1e6 { format!("{:.0} thousand", calls / 1e3) } else { format!("{:.1} million", calls / 1e6) };
+    format!(
+        "the program will be asked for about {number} earths, and for more if a first look beyond what was learned does not settle it: \
+         at {} each on one thread, as a first batch took, about {}; fewer with smaller train.particles and check.opinion.smc (--set)",
+        short(each),
+        duration(calls * each)
+    )
+}
+
+/// A short time.
+fn short(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} µs", 1e6 * s),
+        s if s < 1.0 => format!("{:.1} ms", 1e3 * s),
+        s => format!("{s:.1} s"),
+    }
 }
