@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::answer::{Answer, Findings, Found, Quantity, Run, Sources};
-use vti::check::{CheckSettings, VerdictKind, check_and_learn};
+use vti::check::{VerdictKind, check_and_learn};
 use vti::device::Cpu;
 use vti::family::FamilySettings;
 use vti::stats::Estimate;
@@ -111,7 +111,7 @@ pub(super) fn run(case: &Case, seed: u64, device: &Cpu<f32>) -> Result<Outcome> 
     let train_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let run = Run::of(&fit);
-    let (posterior, check, _) = check_and_learn(fit.posterior, &CheckSettings::default(), None, &mut |_| true)?;
+    let (posterior, check, _) = check_and_learn(fit.posterior, &case.question.check_settings(), None, &mut |_| true)?;
     let findings = Findings::new(&posterior, &case.question.subject(), &Sources::from(&check), run)?;
     let check_seconds = start.elapsed().as_secs_f64();
     Ok(Outcome {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use vti::answer::Subject;
+use vti::check::CheckSettings;
 use vti::problem::Problem;
 use vti::problem::dag::Dag;
 use vti::problem::selection::Selection;
@@ -22,6 +23,10 @@ pub(super) enum Question {
     Selection(Arc<Selection>),
     Dag(Arc<Dag>),
     Own(Arc<dyn Problem>),
+    /// Numbers of components, learned and checked as the commands do.
+    Count(Arc<dyn Problem>),
+    /// The same where a density is taken to be slow, as that of layers is.
+    Slow(Arc<dyn Problem>),
 }
 
 impl Question {
@@ -29,7 +34,7 @@ impl Question {
         match self {
             Self::Selection(selection) => selection.clone(),
             Self::Dag(dag) => dag.clone(),
-            Self::Own(problem) => problem.clone(),
+            Self::Own(problem) | Self::Count(problem) | Self::Slow(problem) => problem.clone(),
         }
     }
 
@@ -37,7 +42,7 @@ impl Question {
         match self {
             Self::Selection(selection) => Subject::of_selection(selection),
             Self::Dag(dag) => Subject::of_dag(dag, &vec![1.0; dag.space().nodes()]),
-            Self::Own(problem) => Subject::of(&**problem),
+            Self::Own(problem) | Self::Count(problem) | Self::Slow(problem) => Subject::of(&**problem),
         }
     }
 
@@ -50,6 +55,17 @@ impl Question {
             Self::Own(_) => {
                 TrainSettings { seed, steps: 1200, batch: 512, max_dropped: 1.0, ..TrainSettings::default() }
             }
+            Self::Count(_) => TrainSettings { seed, ..TrainSettings::counting() },
+            Self::Slow(_) => TrainSettings { seed, ..TrainSettings::sparing() },
+        }
+    }
+
+    /// The defaults of the command.
+    pub(super) fn check_settings(&self) -> CheckSettings {
+        match self {
+            Self::Selection(_) | Self::Dag(_) | Self::Own(_) => CheckSettings::default(),
+            Self::Count(_) => CheckSettings::counting(),
+            Self::Slow(_) => CheckSettings::sparing(),
         }
     }
 }

@@ -110,7 +110,9 @@ fn case(plan: &Plan, truths: &BTreeMap<String, Truth>, workers: &Workers) -> Res
         }
         (None, Question::Selection(selection)) => gaussian::truth(selection, workers)?,
         (None, Question::Dag(dag)) => graphs::truth(dag, workers)?,
-        (None, Question::Own(_)) => anyhow::bail!("{}: no evidences", plan.name),
+        (None, Question::Own(_) | Question::Count(_) | Question::Slow(_)) => {
+            anyhow::bail!("{}: no evidences", plan.name)
+        }
     };
     Ok(Case { group: plan.group, name: plan.name.clone(), question, truth })
 }
@@ -127,7 +129,7 @@ fn make_truths(plans: &[Plan], options: &Options, workers: &Workers) -> Result<(
         let truth = match (plan.question)()? {
             Question::Selection(selection) => brute::truth(&selection, workers)?,
             Question::Dag(dag) => graphs::truth(&dag, workers)?,
-            Question::Own(_) => continue,
+            Question::Own(_) | Question::Count(_) | Question::Slow(_) => continue,
         };
         let worst = truth.parts.iter().chain(truth.models.values()).map(|one| one.se).fold(0.0, f64::max);
         let seconds = start.elapsed().as_secs_f64();
@@ -158,7 +160,7 @@ fn read_saved() -> Result<Vec<Outcome>> {
 fn save(outcomes: &[Outcome], problems: usize, threads: usize) -> Result<()> {
     let mut text = format!(
         "# trust, {}\n\n{problems} problems whose answers are known; number of threads: {threads}; f32, default settings but 1,200 steps of 512 \
-         draws (graphs: 1,000 of 128). The exact answer was not given to the verdict.\n\nFalse trust: trusted or corrected, and a \
+         draws (graphs: 1,000 of 128; numbers of components and layers: those of the commands). The exact answer was not given to the verdict.\n\nFalse trust: trusted or corrected, and a \
          reported probability (of a part, an edge, or a model of at least 0.05) is off by more than 0.03 and by more than four errors, \
          its own and the truth's. False alarm: not trusted, and all are within 0.03. Errors, and how many of them cover the truth, are \
          those of answers that were trusted or corrected; within: differences below 0.0005 are none; strictly: they count.\n\n",
