@@ -30,17 +30,16 @@ pub enum Stage {
     },
 }
 
-/// Nats by which a lesson raises the bound if another may help, and by which the bound of a q that lacked nothing may fall: q(m) alone
-/// may be nearer to what was found afterwards, but q as a whole is not.
+/// Nats by which a lesson raises the bound if another may help, and by which it may lower the bound of any q.
 const MIN_GAIN: f64 = 0.1;
 
-/// Nats by which a lesson may lower the bound of a q that lacked something: one that has all of the posterior fits each part of it less
-/// closely, but not by more.
+/// Nats by which a lesson may lower the bound of a q that lacked all of the posterior: one that has more of it fits each part less
+/// closely. Of a q that lacked little the bound says more than what was brought.
 const MAX_LOSS: f64 = 3.0;
 
 /// Checks q, from earlier particles on ([`check_onwards`](super::check_onwards)); where a second opinion found what q lacks, q learns
 /// it ([`learn`]) and is checked again, and so on while lessons help. One that made the verdict worse, or the bound without making the
-/// verdict better or bringing what q had lost, is forgotten. Also returns how often q was taught. `watch` is told what is being done, and
+/// verdict better or q lacking much before, is forgotten. Also returns how often q was taught. `watch` is told what is being done, and
 /// says whether to go on.
 pub fn check_and_learn<D: Device>(
     mut posterior: Posterior<D>,
@@ -83,12 +82,10 @@ pub fn check_and_learn<D: Device>(
     Ok((posterior, check, lessons))
 }
 
-/// Nats by which a lesson may lower the bound where it leaves the verdict as good as it was.
+/// Nats by which a lesson may lower the bound where it leaves the verdict as good as it was: in proportion to what q lacked.
 fn max_loss(before: &Check) -> f64 {
-    match &before.opinion {
-        Some(opinion) if opinion.is_covered() => MIN_GAIN,
-        _ => MAX_LOSS,
-    }
+    let lacked = before.opinion.as_ref().map_or(1.0, |opinion| opinion.uncovered);
+    MIN_GAIN.max(MAX_LOSS * lacked)
 }
 
 /// One check.
