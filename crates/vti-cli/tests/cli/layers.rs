@@ -166,7 +166,7 @@ fn programs_that_fail_are_told_of_and_left_nowhere() {
         "test $starts -lt 2 || { echo 'out of memory' >&2; exit 9; }",
         "for answer in 1 2; do read earth || exit; echo 1 1 1 1 1 1; done",
     ];
-    scratch.write("half.sh", &half.join("\n"));
+    scratch.write("half.sh", half.join("\n"));
     let outcome = run("sh half.sh", &[]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.talk);
     assert!(
