@@ -143,10 +143,12 @@ fn jacobians_agree_with_differences() {
             let active = active(problem.space(), &word);
             let free: Vec<f64> = (0..active.len()).map(|i| 0.3 * (1.7 * i as f64 + 0.5).sin()).collect();
             let (theta, log_jacobian) = natural(constraints, &active, &free);
-            // Of shares that sum to one the first follows from the others.
+            // Of shares that sum to one the first follows from the others, and what is known follows from nothing.
             let places = constraints.natural_places(&active);
             let is_first_share = |place: usize| names[place] == "part1.weight";
-            let kept: Vec<usize> = (0..theta.len()).filter(|&i| !is_first_share(places[i])).collect();
+            let elsewhere = natural(constraints, &active, &free.iter().map(|u| u + 0.1).collect::<Vec<f64>>()).0;
+            let is_free = |i: usize| theta[i] != elsewhere[i] && !is_first_share(places[i]);
+            let kept: Vec<usize> = (0..theta.len()).filter(|&i| is_free(i)).collect();
             assert_eq!(kept.len(), free.len(), "{name}");
             let column = |j: usize, step: f64| {
                 let mut moved = free.clone();
