@@ -18,7 +18,7 @@ use vti_report::Beside;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Forty measurements of two bumps of width 0.6, with errors of standard deviation 0.2 or so.
     let bump = |x: f64, at: f64| (-0.5 * ((x - at) / 0.6).powi(2)).exp();
-    let error = |i: usize| 0.35 * (43758.5453 * (12.9898 * i as f64).sin()).fract();
+    let error = |i: usize| 0.28 * (2.5 * i as f64).sin();
     let x = |i: usize| 0.25 * i as f64;
     let y: Vec<f64> = (0..40).map(|i| 1.5 * bump(x(i), 3.0) + 0.9 * bump(x(i), 6.5) + error(i)).collect();
 

@@ -1,6 +1,7 @@
 //! How many components? Mixtures of normal distributions, in one or several columns.
 //!
 //! ```
+//! use vti::problem::Problem;
 //! use vti::problem::mixture::{Mixture, MixtureSettings, Observations};
 //! let x = vec![1.0, 1.2, 0.9, 1.1, 5.0, 5.3, 4.8];
 //! let data = Observations::new(vec!["x".into()], vec![x])?;
