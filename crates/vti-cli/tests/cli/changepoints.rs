@@ -143,7 +143,10 @@ fn bad_input_is_refused_with_its_place() {
         (asked("counts.csv", "means", &["--time", "t", "--max-changes", "4"]), "there is room for 3 at most"),
         (asked("counts.csv", "means", &["--time", "t", "--min-spacing", "2", "--max-changes", "2"]), "do not fit"),
         (asked("counts.csv", "means", &["--time", "t", "--min-spacing=-1"]), "min_spacing is -1"),
-        (asked("counts.csv", "means", &["--time", "t", "--noise", "0"]), "a positive number, unknown, robust or robust:DF"),
+        (
+            asked("counts.csv", "means", &["--time", "t", "--noise", "0"]),
+            "a positive number, unknown, robust or robust:DF",
+        ),
         (asked("counts.csv", "means", &["--time", "t", "--level-prior", "gamma:1,1"]), "must be normal:MEAN,SD"),
         (asked("counts.csv", "means", &["--time", "t", "--count-prior", "poisson:-1"]), "poisson"),
         (asked("counts.csv", "means", &["--time", "t", "--method", "vti"]), "--method vti: change points"),
