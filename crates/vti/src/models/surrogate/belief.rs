@@ -59,6 +59,15 @@ impl Belief {
         }
     }
 
+    /// Multiplies all variances and covariances.
+    pub(super) fn scale(&mut self, factor: f64) {
+        match self {
+            Self::Diagonal(numbers) | Self::Full { covariance: numbers, .. } => {
+                numbers.iter_mut().for_each(|number| *number *= factor);
+            }
+        }
+    }
+
     /// One step of a random walk.
     pub(super) fn inflate(&mut self, variance: f64) {
         match self {

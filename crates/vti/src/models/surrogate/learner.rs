@@ -40,6 +40,23 @@ impl Learner {
         self.belief.end_doubt();
     }
 
+    /// Before anything was learned, widens the belief to how far models lie apart in `rows`, `(model, value)` of a first batch, if that
+    /// is more than `variance`, which it was made with: no number that is chosen before suits a posterior whose models differ by
+    /// hundreds of nats. What noise adds to the spread is taken off; where no model was drawn twice it is not known, and nothing is done.
+    pub(super) fn widen(&mut self, rows: &[(usize, f64)], variance: f64) {
+        if self.noise_weight > 0.0 {
+            return;
+        }
+        let (observations, Some(noise)) = self.aggregate(rows) else { return };
+        let count = observations.len() as f64;
+        let mean = |value: &dyn Fn(&Observation) -> f64| observations.iter().map(value).sum::<f64>() / count;
+        let level = mean(&|seen| seen.value);
+        let between = mean(&|seen| (seen.value - level).powi(2) - noise / seen.count);
+        if between > variance {
+            self.belief.scale(between / variance);
+        }
+    }
+
     /// Learns from `(model, value)` of a batch, after a step of the random walk with standard deviation `drift`.
     pub(in crate::models) fn learn(&mut self, workers: &Workers, rows: &[(usize, f64)], drift: f64) {
         let (mut observations, within) = self.aggregate(rows);
@@ -110,5 +127,45 @@ impl Learner {
         let numbers = state.take::<f64>("noise", 2)?;
         (self.noise, self.noise_weight) = (numbers[0], numbers[1]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    /// Values of 40 models that lie so far apart, each seen three times with noise 2.
+    fn rows(apart: f64) -> Vec<(usize, f64)> {
+        let mut stream = Stream::new(4, Purpose::Other(0), 0, 0);
+        let values: Vec<f64> = (0..40).map(|_| 1000.0 + apart * stream.normal()).collect();
+        (0..120).map(|row| (row % 40, values[row % 40] + 2.0 * stream.normal())).collect()
+    }
+
+    #[test]
+    fn a_belief_is_widened_to_how_far_models_lie_apart_and_never_narrowed() {
+        for (apart, expected) in [(30.0, 30.0), (0.1, 3.0)] {
+            let mut learner = Learner::new(vec![0.0; 50], Belief::diagonal(50, 9.0), 0.9);
+            learner.widen(&rows(apart), 9.0);
+            // A standard deviation from 40 numbers is within a third of the true one.
+            let (seen, unseen) = (learner.upper_confidence(0, 1.0), learner.upper_confidence(49, 1.0));
+            assert!(seen == unseen && (seen / expected - 1.0).abs() < 1.0 / 3.0, "{apart}: {seen}");
+            learner.learn(&Workers::SINGLE, &rows(apart), 0.0);
+            let after = learner.upper_confidence(49, 1.0);
+            learner.widen(&rows(1000.0), 9.0);
+            assert_eq!(learner.upper_confidence(49, 1.0), after, "only before anything was learned");
+        }
+    }
+
+    #[test]
+    fn noise_alone_widens_nothing_and_without_repetitions_nothing_is_known_of_it() {
+        let once: Vec<(usize, f64)> = rows(30.0)[..40].to_vec();
+        let mut learner = Learner::new(vec![0.0; 50], Belief::diagonal(50, 9.0), 0.9);
+        learner.widen(&once, 9.0);
+        assert_eq!(learner.upper_confidence(3, 1.0), 3.0);
+        let noise: Vec<(usize, f64)> =
+            rows(0.0).iter().map(|(model, value)| (*model, 1000.0 + 5.0 * (value - 1000.0))).collect();
+        learner.widen(&noise, 9.0);
+        assert!(learner.upper_confidence(3, 1.0) < 5.0, "{}", learner.upper_confidence(3, 1.0));
     }
 }

@@ -9,7 +9,8 @@
 //! q_t approaches this no faster than the information limit allows, as the other distributions do: at first ℓ(m; φ) says
 //! more about φ than about m.
 //!
-//! Three things the paper leaves open are settled here. *The noise* of the observations is estimated from their spread
+//! Four things the paper leaves open are settled here. *The scale* of the belief before any observation is how far models of the first
+//! batch lie apart, as no number that is chosen before suits every posterior. *The noise* of the observations is estimated from their spread
 //! within models, as a variance. *The drift of φ* is a random walk: each step adds variance to the belief, in proportion
 //! to the square of how fast φ moves, so that old observations lose their weight, and nothing is lost once φ has come to
 //! rest. *The level*, common to all models, says nothing about q and moves most of all while φ improves: every batch has a
@@ -49,7 +50,8 @@ pub struct SurrogateSettings {
     pub covariance: Covariance,
     /// β: how many standard deviations the upper confidence bound lies above the mean.
     pub beta: f64,
-    /// Standard deviation of the belief before any observation, in nats.
+    /// Standard deviation of the belief before any observation, in nats, at least: the first batch widens it to how far its models
+    /// lie apart.
     pub prior_sd: f64,
     /// Hamming distance over which the correlation of two words falls by e.
     pub length: f64,
@@ -183,6 +185,7 @@ impl<D: Device> ModelDistribution<D> for Surrogate {
         let kept = (0..batch.log_h.len()).filter(|&row| batch.kept[row]);
         rows.extend(kept.filter_map(|row| Some((index(row)?, -batch.log_h[row]))));
         if !rows.is_empty() {
+            self.learner.widen(&rows, self.settings.prior_sd.powi(2));
             self.learner.learn(device.workers(), &rows, self.settings.inflation * batch.pace);
             let scale = self.refresh(device.workers(), self.settings.beta, batch.information_limit);
             return Ok(ModelUpdate { scale });
