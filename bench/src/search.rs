@@ -1,12 +1,14 @@
 //! Chains over models with evidences in closed form: how long until every inclusion agrees between chains.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
+use vti::device::Cpu;
 use vti::problem::Problem;
 use vti::problem::selection::simulate::{CorrelatedSettings, correlated};
 use vti::problem::selection::{ClosedForm, CoefficientPrior, ModelPrior, Selection, SelectionSettings, Standardise};
-use vti::search::{Estimator, SearchSettings, Target, search};
+use vti::search::{Estimator, SearchSettings, Searched, Target, learn_models, search};
 use vti::workers::Workers;
 
 use crate::Options;
@@ -63,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn measure(case: &Case, options: &Options, workers: &Workers, report: &mut Report) -> Result<()> {
     let simulated = correlated(&case.table)?;
     let start = Instant::now();
-    let selection = Selection::new(&simulated.table, Standardise::Full, &case.settings)?;
+    let selection = Arc::new(Selection::new(&simulated.table, Standardise::Full, &case.settings)?);
     let setting_up = start.elapsed().as_secs_f64();
     let target =
         Target { space: selection.space(), log_prior: &|word| selection.log_prior(word), starts: &[], workers };
@@ -88,7 +90,48 @@ fn measure(case: &Case, options: &Options, workers: &Workers, report: &mut Repor
     push(&format!("mass that was not met (probabilities {by_visits})"), found.unmet, "", "")?;
     let size: f64 = found.features.iter().map(|feature| feature.by_visits.share).sum();
     push("mean number of covariates in a model", size, "", "")?;
-    push("peak memory of the process so far", peak_memory(), "MB", "<= 2000")
+    learn(case, &selection, (&found, &settings), (seconds, workers), report)?;
+    report.push(Line::figure(case.name, "peak memory of the process so far", peak_memory(), "MB", "<= 2000"))
+}
+
+/// q(m) learned on what was found.
+fn learn(
+    case: &Case,
+    selection: &Arc<Selection>,
+    (found, settings): (&Searched, &SearchSettings),
+    (searching, workers): (f64, &Workers),
+    report: &mut Report,
+) -> Result<()> {
+    let mut push =
+        |what: &str, value: f64, unit, target: &str| report.push(Line::figure(case.name, what, value, unit, target));
+    let problem: Arc<dyn Problem> = selection.clone();
+    let (device, start) = (Cpu::<f32>::on(workers.clone()), Instant::now());
+    let learned = learn_models(&device, &problem, found, &mut ClosedForm::new(selection)?, settings, &mut |_| true)?;
+    let seconds = start.elapsed().as_secs_f64();
+    push("learning q(m) on what was found", seconds, "s", "")?;
+    push("search and learning", searching + seconds, "s", case.target)?;
+    let Some(learned) = learned else { return Ok(()) };
+    push("k-hat of its weights", learned.tail.khat.unwrap_or(f64::NAN), "", "")?;
+    push(
+        "log evidence by weights, minus its bound: KL of q(m)",
+        learned.log_evidence.value - learned.elbo.value,
+        "nats",
+        "",
+    )?;
+    push(
+        "log evidence by weights, minus that by chains",
+        learned.log_evidence.value - found.log_evidence.value,
+        "nats",
+        "",
+    )?;
+    push("standard error of the former", learned.log_evidence.se, "nats", "")?;
+    push("standard error of the latter", found.log_evidence.se, "nats", "")?;
+    let parts = || found.features.iter().zip(&learned.features).zip(&learned.weighed);
+    let of_q = parts().map(|((chains, q), _)| (chains.probability.value - q).abs()).fold(0.0, f64::max);
+    let weighed =
+        parts().map(|((chains, _), weighed)| (chains.probability.value - weighed.value).abs()).fold(0.0, f64::max);
+    push("largest difference of an inclusion: q(m), chains", of_q, "", "")?;
+    push("largest difference of an inclusion: weights, chains", weighed, "", "")
 }
 
 /// What the system says; 0 where it does not.

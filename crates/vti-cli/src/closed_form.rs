@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use anyhow::Result;
 use vti::answer::{Findings, Run, Samples, Units};
+use vti::device::Device;
 use vti::posterior::{ConjugatePosterior, GraphPosterior, Point};
 use vti::problem::Problem;
 use vti::problem::changepoints::{ChangePointError, ChangePosterior};
-use vti::problem::selection::{Selection, WeighedModels};
-use vti::search::{Ended, SearchError, SearchSettings, search_selection};
+use vti::problem::selection::{ClosedForm, Selection, WeighedModels};
+use vti::search::{Ended, SearchError, SearchSettings, learn_models, search_selection};
 use vti::workers::Workers;
 use vti_report::files;
 
@@ -106,15 +107,15 @@ fn met<'a>(selection: &'a Selection, dir: &RunDir, seed: u64) -> Result<Conjugat
 }
 
 /// Finds the answer and writes all of it; none where somebody stopped it before there was anything.
-pub(crate) fn conclude<Q: Question>(
+pub(crate) fn conclude<Q: Question, D: Device>(
     session: &Session<Q>,
     dir: &RunDir,
-    workers: &Workers,
+    device: &D,
     signals: &Signals,
     (budget, quiet): (Budget, bool),
     force: bool,
 ) -> Result<Option<Concluded>> {
-    let (config, start) = (&session.config, Instant::now());
+    let (config, workers, start) = (&session.config, device.workers(), Instant::now());
     let (seed, draws) = (config.train.seed, config.check.draws);
     let subject = session.question.subject(config);
     let run = |stop: &str| Run {
@@ -143,21 +144,32 @@ pub(crate) fn conclude<Q: Question>(
             dir.record(&[dir.phase()])?;
             let mut searching = Searching::new(quiet, signals, budget, dir);
             let found = search_selection(selection, &settings, workers, &mut |progress| searching.show(progress));
-            searching.finish();
             let found = match found {
-                Err(SearchError::TooShort) if signals.stopped() => return Ok(None),
+                Err(SearchError::TooShort) if signals.stopped() => {
+                    searching.finish();
+                    return Ok(None);
+                }
                 Err(SearchError::TooShort) => {
+                    searching.finish();
                     let hint = "hint: give it a longer --time-limit, or a shorter search.warmup";
                     return Err(Usage(format!("the search ended before there was anything to tell\n{hint}")).into());
                 }
                 found => found?,
             };
-            let posterior = ConjugatePosterior::of_models(selection, found.weighed(), found.log_evidence.value, seed);
-            let mut run = run("nothing was trained: chains over models with exact evidences answered");
+            let (problem, mut evidences) = (session.problem(), ClosedForm::new(selection)?);
+            let all = settings.learned.steps;
+            let mut watch = |done| searching.learning(done, all);
+            let learned = learn_models(device, &problem, &found, &mut evidences, &settings, &mut watch)?;
+            searching.finish();
+            let log_evidence = found.log_evidence_with(learned.as_ref()).value;
+            let posterior = ConjugatePosterior::of_models(selection, found.weighed(), log_evidence, seed);
+            let mut run = run("no parameters were trained: chains over models with exact evidences answered");
             if found.ended == Ended::Stopped {
                 run.left_out.push("the chains over models were cut before they agreed".into());
+            } else if learned.is_none() && settings.learned.draws > 0 {
+                run.left_out.push("q(m) has not learned what chains over models met".into());
             }
-            Findings::searched(&posterior, (&found, &settings), &subject, draws, workers, run)?
+            Findings::searched(&posterior, (&found, &settings), learned.as_ref(), &subject, draws, workers, run)?
         }
     };
     // Files are replaced all or none.

@@ -134,16 +134,26 @@ impl<'a> Searching<'a> {
             }
             format!("chains over models: iteration {iteration}, {asked} evidences, {agreement}")
         };
-        self.file.tell(text);
+        self.say(text);
+        self.goes_on(progress)
+    }
+
+    /// So many steps of so many are done in which q(m) learns what chains met; whether to go on.
+    pub(crate) fn learning(&mut self, done: u64, all: u64) -> bool {
+        self.say(|| format!("learning q(m) from what chains over models met: step {done} of {all}"));
+        !self.signals.stopped() && self.budget.end_of_check().is_none_or(|end| Instant::now() < end)
+    }
+
+    fn say(&mut self, text: impl Fn() -> String) {
+        self.file.tell(&text);
         self.signals.tell(|| Told { text: text(), ..Told::default() });
         let since = self.last.elapsed();
         match self.show {
             Show::Bar if since >= REDRAW => print::redraw(&text()),
             Show::Lines if since >= TALK => print::talk(&text()),
-            _ => return self.goes_on(progress),
+            _ => return,
         }
         self.last = Instant::now();
-        self.goes_on(progress)
     }
 
     fn goes_on(&self, progress: &SearchProgress) -> bool {

@@ -8,7 +8,6 @@ use vti::device::Device;
 use vti::memory::MemoryEstimate;
 use vti::problem::selection::Enumeration;
 use vti::train::{CheckpointSettings, Fit, Stop, TrainSettings, Trainer, save_preparation};
-use vti::workers::Workers;
 
 use crate::args::{AS_MANY_AS_FIT, RunArgs};
 use crate::budget::Budget;
@@ -147,7 +146,7 @@ impl Job for Training<'_> {
         session.config.machine.method = choose(&session)?;
         if !session.config.is_learned() {
             memory::check_again::<Q, D>(&session)?;
-            return answer_in_closed_form(&session, dir, device.workers(), (args, budget));
+            return answer_in_closed_form(&session, dir, &device, (args, budget));
         }
         let settings = train_settings(&session.config, dir, None);
         let needed = memory::of_run::<Q, D>(&session)?;
@@ -240,10 +239,10 @@ fn choose<Q: Question>(session: &Session<Q>) -> Result<Method> {
 }
 
 /// The answer without training.
-fn answer_in_closed_form<Q: Question>(
+fn answer_in_closed_form<Q: Question, D: Device>(
     session: &Session<Q>,
     dir: &RunDir,
-    workers: &Workers,
+    device: &D,
     (args, budget): (&RunArgs, Budget),
 ) -> Result<Ending> {
     let method = session.config.machine.method;
@@ -265,7 +264,7 @@ fn answer_in_closed_form<Q: Question>(
     }
     let signals = Signals::of(args.watch.as_ref())?;
     signals.end_with("interrupted before there was anything to tell");
-    let Some(found) = closed_form::conclude(session, dir, workers, &signals, (budget, args.quiet), false)? else {
+    let Some(found) = closed_form::conclude(session, dir, device, &signals, (budget, args.quiet), false)? else {
         return Ok(signals.ending("interrupted before there was anything to tell"));
     };
     let files = files(&found.answer);
@@ -295,7 +294,7 @@ const EXACT_CHANGES: &str =
     "all places of changes are summed or integrated: the answer is exact, and nothing is trained";
 
 const SEARCHED: &str = "evidences of models are in closed form, but there are too many models to sum all: chains over models with \
-    exact evidences answer, and nothing is trained";
+    exact evidences answer, no parameters are trained, and q(m) learns what they meet";
 
 /// Writes down how many steps a time limit came to: the settings then ask for as much work. Several runs plan for themselves.
 fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {

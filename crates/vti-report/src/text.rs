@@ -93,9 +93,10 @@ fn probability(value: f64) -> String {
 pub fn text(answer: &Answer) -> String {
     let corrected = match answer.correction {
         Method::Weights | Method::Blocks | Method::Annealed => "corrected",
-        Method::Chains => "by chains",
+        Method::Search if !answer.is_learned() => return unlearned(answer),
+        Method::Chains | Method::Search => "by chains",
         Method::Particles => "by particles",
-        Method::Exact | Method::Search => return unlearned(answer),
+        Method::Exact => return unlearned(answer),
     };
     let sections = match &answer.found {
         Found::Select(found) | Found::Own(found) => terms(answer, found, corrected),
@@ -139,10 +140,8 @@ fn unlearned(answer: &Answer) -> String {
         models += &most_probable(found);
     }
     sections.push(models);
-    let (shown, rest) =
-        leading(answer.found.coefficients().iter().collect(), |(_, found)| (found.mean.corrected / found.sd).abs());
-    let shown = coefficients("averaged over models", shown, false, (!is_exact).then_some(column));
-    sections.push(shown + &rest.map_or_else(String::new, less("parameters")));
+    let (shown, rest) = surest(answer.found.coefficients().iter().collect());
+    sections.push(coefficients("averaged over models", shown, false, (!is_exact).then_some(column)) + &rest);
     sections.push(evidence_and_remarks(answer));
     sections.join("\n\n")
 }
@@ -171,6 +170,12 @@ fn leading<T: Copy>(all: Vec<T>, size: impl Fn(T) -> f64) -> (Vec<T>, Option<usi
     (order.into_iter().map(|place| all[place]).collect(), Some(all.len() - SHOWN))
 }
 
+/// Parameters that are farthest from 0 by their standard deviations, and a line about those that are left out.
+fn surest(all: Vec<&(String, Coefficient)>) -> (Vec<&(String, Coefficient)>, String) {
+    let (shown, rest) = leading(all, |(_, found)| (found.mean.corrected / found.sd).abs());
+    (shown, rest.map_or_else(String::new, less("parameters")))
+}
+
 /// A line about what is not shown.
 fn less(what: &str) -> impl Fn(usize) -> String {
     move |count| format!("\n{count} more {what} are in summary.json and report.html")
@@ -196,8 +201,10 @@ fn most_probable(found: &Terms) -> String {
 fn terms(answer: &Answer, found: &Terms, corrected: &str) -> Vec<String> {
     let models = models(answer, "model", Some(corrected)) + &most_probable(found);
     let inclusion = (!found.inclusion.0.is_empty()).then(|| inclusion(answer, found, corrected));
-    let coefficients = (!found.coefficients.0.is_empty())
-        .then(|| coefficients("averaged over models", &found.coefficients.0, true, Some(corrected)));
+    let coefficients = (!found.coefficients.0.is_empty()).then(|| {
+        let (shown, rest) = surest(found.coefficients.0.iter().collect());
+        coefficients("averaged over models", shown, true, Some(corrected)) + &rest
+    });
     inclusion.into_iter().chain([models]).chain(coefficients).collect()
 }
 
@@ -330,8 +337,9 @@ fn truth(found: &Truth, corrected: Option<&str>) -> String {
 fn inclusion(answer: &Answer, found: &Terms, corrected: &str) -> String {
     let line = |(name, found): &(String, Quantity)| std::iter::once(name.clone()).chain(numbers(found)).collect();
     let head = header("inclusion probability", corrected, answer.exact.is_some());
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(found.inclusion.0.iter().map(line)).collect();
-    table(&rows)
+    let (shown, rest) = leading(found.inclusion.0.iter().collect(), |(_, part)| part.corrected);
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(shown.into_iter().map(line)).collect();
+    table(&rows) + &rest.map_or_else(String::new, less("terms"))
 }
 
 /// A probability as learned, corrected and exact.

@@ -2,16 +2,22 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use vti::answer::{Findings, Method, Quantity, Run, Subject};
 use vti::check::VerdictKind;
+use vti::device::Cpu;
 use vti::posterior::ConjugatePosterior;
 use vti::problem::selection::{
-    ClosedForm, CoefficientPrior, ExactError, Likelihood, ModelPrior, RegressionData, Selection, SelectionSettings,
-    Standardise, Term, log_evidences,
+    ClosedForm, CoefficientPrior, Enumeration, ExactError, Likelihood, ModelPrior, RegressionData, Selection,
+    SelectionSettings, Standardise, Term, log_evidences,
 };
 use vti::problem::{DensityError, Problem};
 use vti::random::{Purpose, Stream};
-use vti::search::{Ended, Estimator, ModelEvidences, SearchError, SearchSettings, Searched, Target, search};
+use vti::search::{
+    Ended, Estimator, LearnedModels, LearnedSettings, ModelEvidences, SearchError, SearchSettings, Searched, Target,
+    learn_models, search,
+};
 use vti::space::{Dags, Model, ModelSpace, Subsets};
 use vti::stats::{Estimate, log_sum_exp};
 use vti::workers::Workers;
@@ -164,7 +170,7 @@ fn both(selection: &Selection, settings: &SearchSettings) -> (Searched, Findings
     let posterior = ConjugatePosterior::of_models(selection, found.weighed(), found.log_evidence.value, 1);
     let subject = Subject::of_selection(selection);
     let searched =
-        Findings::searched(&posterior, (&found, settings), &subject, draws, &workers, Run::default()).unwrap();
+        Findings::searched(&posterior, (&found, settings), None, &subject, draws, &workers, Run::default()).unwrap();
     let all = ConjugatePosterior::enumerate(selection, &workers, 1).unwrap();
     let exact = Findings::exact(&all, &subject, draws, &workers, Run::default()).unwrap();
     assert!(Findings::exact(&posterior, &subject, draws, &workers, Run::default()).is_err());
@@ -218,6 +224,71 @@ fn an_answer_from_chains_is_that_of_enumeration() {
             assert!((evidences[0].value - evidences[1].value).abs() < 1e-8 && evidences[0].se == 0.0);
         }
     }
+}
+
+/// q(m) learned from what a search met.
+fn learn(selection: &Arc<Selection>, found: &Searched, settings: &SearchSettings, threads: usize) -> LearnedModels {
+    let (device, problem) = (Cpu::<f32>::new(threads).unwrap(), selection.clone() as Arc<dyn Problem>);
+    let mut evidences = ClosedForm::new(selection).unwrap();
+    learn_models(&device, &problem, found, &mut evidences, settings, &mut |_| true).unwrap().unwrap()
+}
+
+/// q(m) has learned what chains met: its inclusions are near the exact ones, those by its weights and the evidence are within their
+/// errors, which are far smaller than those of chains that forget most models; threads change nothing.
+#[test]
+fn weights_of_what_learned_from_chains_find_what_enumeration_finds() {
+    let settings_of = settings(None, CoefficientPrior::default(), ModelPrior::Uniform {});
+    let selection = Arc::new(Selection::new(&table(60, 14, 3, 2.0, 11), Standardise::Full, &settings_of).unwrap());
+    let settings = SearchSettings { warmup: 2_000, remembered: 1024, ..SearchSettings::default() };
+    let found = run(&selection, &settings, &Workers::new(2).unwrap());
+    assert_eq!(found.estimator, Estimator::Visits);
+    let learned = learn(&selection, &found, &settings, 2);
+    assert_eq!(learned, learn(&selection, &found, &settings, 1));
+    let exact = Enumeration::in_closed_form(&selection, &Workers::SINGLE).unwrap();
+    assert!(learned.is_reliable(), "{:?}", learned.tail);
+    for (term, inclusion) in exact.inclusion.iter().enumerate() {
+        assert!((learned.features[term] - inclusion).abs() < 0.03, "{term}: {} {inclusion}", learned.features[term]);
+        let Estimate { value, se } = learned.weighed[term];
+        assert!((value - inclusion).abs() < 4.0 * se + 1e-9 && se < 0.01, "{term}: {value} ± {se}, {inclusion}");
+    }
+    let Estimate { value, se } = found.log_evidence_with(Some(&learned));
+    assert!((value - exact.log_evidence).abs() < 4.0 * se && se < 0.5 * found.log_evidence.se, "{value} ± {se}");
+    assert!(
+        learned.elbo.value < exact.log_evidence + 4.0 * learned.elbo.se
+            && learned.elbo.value > exact.log_evidence - 1.0
+    );
+}
+
+/// Where reliable weights of q(m) contradict chains, nothing is trusted; nobody learns who does not want to, or has no time.
+#[test]
+fn chains_that_weights_contradict_are_not_trusted() {
+    let selection = Selection::new(&table(60, 14, 3, 0.0, 1), Standardise::Full, &SelectionSettings::default());
+    let (selection, workers) = (Arc::new(selection.unwrap()), Workers::SINGLE);
+    let settings = SearchSettings { warmup: 1_000, ..SearchSettings::default() };
+    let mut found = run(&selection, &settings, &workers);
+    let learned = learn(&selection, &found, &settings, 1);
+    let subject = Subject::of_selection(&selection);
+    let answer = |found: &Searched| {
+        let posterior = ConjugatePosterior::of_models(&selection, found.weighed(), found.log_evidence.value, 1);
+        let what = (found, &settings);
+        Findings::searched(&posterior, what, Some(&learned), &subject, 2_000, &workers, Run::default()).unwrap().answer
+    };
+    let good = answer(&found);
+    assert!(good.verdict.kind == VerdictKind::Trust && good.is_learned(), "{}", good.verdict.text);
+    assert!(good.elbo.is_some() && good.found.inclusion().iter().all(|(_, part)| part.q.is_finite()));
+    assert!(good.found.coefficients().iter().all(|(_, found)| found.mean.q.is_finite()));
+    assert!(good.log_evidence.khat.is_some_and(|khat| khat < 0.7), "{:?}", good.log_evidence);
+    found.features[5].probability.value = 1.0 - found.features[5].probability.value;
+    let bad = answer(&found).verdict;
+    assert!(bad.kind == VerdictKind::DoNotTrust && bad.text.contains("weights of q(m)"), "{}", bad.text);
+    let problem = selection.clone() as Arc<dyn Problem>;
+    let none = |settings: &SearchSettings, watch: &mut dyn FnMut(u64) -> bool| {
+        let (device, mut evidences) = (Cpu::<f32>::single(), ClosedForm::new(&selection).unwrap());
+        learn_models(&device, &problem, &found, &mut evidences, settings, watch).unwrap().is_none()
+    };
+    assert!(none(&settings, &mut |step| step < 5));
+    let learned = LearnedSettings { draws: 0, ..LearnedSettings::default() };
+    assert!(none(&SearchSettings { learned, ..settings.clone() }, &mut |_| true));
 }
 
 /// Chains that were given no time are not trusted, and the verdict says what to do.

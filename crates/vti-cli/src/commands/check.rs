@@ -119,7 +119,7 @@ impl Job for Again<'_> {
         memory::check_again::<Q, D>(&session)?;
         if !session.config.is_learned() {
             let unlimited = (Budget::new(None), false);
-            let found = closed_form::conclude(&session, dir, device.workers(), signals, unlimited, force)?;
+            let found = closed_form::conclude(&session, dir, &device, signals, unlimited, force)?;
             found.map(|found| found.tell(dir, conclude::Again::Option, (json, false))).transpose()?;
             return Ok(signals.ending(&search_cut_short(dir)));
         }

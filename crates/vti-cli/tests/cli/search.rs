@@ -32,10 +32,11 @@ fn chains_answer_where_there_are_too_many_models_to_sum() {
     let scratch = Scratch::new();
     wide(&scratch);
     let outcome = scratch.fine(&WIDE);
-    assert!(outcome.talk.contains("chains over models with exact evidences answer, and nothing is trained"));
+    assert!(outcome.talk.contains("chains over models with exact evidences answer, no parameters are trained"));
     let header = outcome.data.lines().next().unwrap();
-    assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["inclusion", "probability", "by", "chains"]);
-    assert!(outcome.data.contains("trust: nothing was learned; 4 chains over models"), "{}", outcome.data);
+    assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["inclusion", "probability", "q", "by", "chains"]);
+    assert!(outcome.data.contains("trust: 4 chains over models"), "{}", outcome.data);
+    assert!(outcome.data.contains("q(m) learned what they met, and weights of its own draws"), "{}", outcome.data);
     assert!(!outcome.data.contains("NaN"), "{}", outcome.data);
     for file in ["config.toml", "posterior.parquet", "models.csv", "summary.json", "report.html"] {
         assert!(scratch.path("run").join(file).metadata().unwrap().len() > 0, "{file}");
@@ -45,25 +46,43 @@ fn chains_answer_where_there_are_too_many_models_to_sum() {
     }
     let summary = scratch.json("run/summary.json");
     assert_eq!((&summary["correction"], &summary["verdict"]["kind"]), (&"search".into(), &"trust".into()));
-    assert!(summary["elbo"].is_null() && summary["exact"].is_null() && summary["chains"].is_null());
+    assert!(summary["exact"].is_null() && summary["chains"].is_null());
     let facts = &summary["search"];
+    // What q(m) learned: a bound, and weights that know the evidence far better than visits do.
+    let evidence = &summary["log_evidence"];
+    assert!(number(&evidence["khat"]) < 0.7 && number(&evidence["se"]) < 0.1, "{evidence}");
+    assert_eq!(evidence["estimate"], facts["weights"]["value"]);
+    let above = number(&summary["elbo"]["mean"]) - number(&evidence["estimate"]);
+    assert!((-2.0..0.0).contains(&above), "{above}");
     assert!(number(&facts["rhat"]) <= 1.01 && number(&facts["effective"]) >= 400.0, "{facts}");
     assert_eq!(
         (&facts["chains"], &facts["temperatures"], &facts["ended"]),
         (&4.into(), &3.into(), &"converged".into())
     );
     for (name, part) in summary["inclusion"].as_object().unwrap() {
-        assert!(part["q"].is_null() && part["exact"].is_null() && number(&part["se"]) < 0.02, "{name}: {part}");
+        assert!(part["exact"].is_null() && number(&part["se"]) < 0.02, "{name}: {part}");
+        assert!((number(&part["q"]) - number(&part["corrected"])).abs() < 0.03, "{name}: {part}");
         let (relevant, p) = (["x1", "x5", "x9"].contains(&name.as_str()), number(&part["corrected"]));
         assert!(if relevant { p > 0.9 } else { p < 0.9 }, "{name}: {p}");
     }
     assert!(scratch.read("run/config.toml").contains("method = \"search\""));
     let page = scratch.read("run/report.html");
     let words = page.split("<section id=\"settings\">").next().unwrap().split("</style>").nth(1).unwrap();
-    for absent in ["learned (q)", "corrected", ">q<", "NaN", "id=\"training\"", "bound"] {
+    for absent in ["corrected", "NaN", "id=\"training\"", "Nothing was learned"] {
         assert!(!words.contains(absent), "{absent}");
     }
-    assert!(words.contains("Trust it: chains over models agree") && page.contains("Nothing was learned."));
+    for present in ["Trust it: chains over models agree", "learned (q)", "by chains"] {
+        assert!(words.contains(present), "{present}");
+    }
+    // Without q(m), as before.
+    let without = scratch.fine(&[&WIDE[..], &["--force", "--json", "--set", "search.learned.draws=0"]].concat());
+    let without: Value = serde_json::from_str(&without.data).unwrap();
+    assert!(without["elbo"].is_null() && without["search"]["weights"].is_null());
+    for (name, part) in without["inclusion"].as_object().unwrap() {
+        assert!(part["q"].is_null() && part["corrected"] == summary["inclusion"][name]["corrected"], "{name}: {part}");
+    }
+    let text = without["verdict"]["text"].as_str().unwrap();
+    assert!(text.starts_with("trust: nothing was learned; 4 chains over models"), "{text}");
 }
 
 #[test]

@@ -95,6 +95,7 @@ impl<'a> Content<'a> {
         let (exact, draws) = (exact_name(answer), samples.map(Draws::new));
         let corrected = match answer.correction {
             Method::Exact => None,
+            Method::Search if answer.is_learned() => Some("by chains"),
             Method::Search => Some("probability"),
             _ => Some("corrected"),
         };
@@ -224,6 +225,7 @@ fn footer(content: &Content<'_>) -> String {
     let mut text = match content.answer.correction {
         Method::Exact if content.answer.found.count().is_some() => EXACT_COUNTS.into(),
         Method::Exact => EXACT_NUMBERS.into(),
+        Method::Search if content.answer.is_learned() => SEARCHED_NUMBERS.replace(UNLEARNED, LEARNED_MODELS),
         Method::Search => SEARCHED_NUMBERS.into(),
         _ => three_numbers(content),
     };
@@ -245,6 +247,11 @@ const SEARCHED_NUMBERS: &str = "<p><strong>How to read the numbers.</strong> Not
     but there are too many models to sum all of them: chains over models, which start far apart, found those that matter. \
     Standard errors say how much other chains would change a number. Given a model, parameters are known in closed form; \
     plots and intervals are made of draws from it.</p>";
+
+/// What is said of answers without a q, and in its place where q(m) has learned what chains met.
+const UNLEARNED: &str = "Nothing was learned.";
+const LEARNED_MODELS: &str = "Numbers <em>by chains</em> are the answer; <em>q</em> is what q(m) says, a density over models that \
+    learned what chains met.";
 
 fn three_numbers(content: &Content<'_>) -> String {
     let mut text = format!(

@@ -196,9 +196,12 @@ fn exact_facts(answer: &Answer) -> String {
     format!("<div class=\"facts\">{}</div>\n", html.concat())
 }
 
+/// The largest k̂ at which weights of many draws are reliable.
+const MAX_KHAT: f64 = 0.7;
+
 /// Key figures where chains over models answered.
 fn search_facts(answer: &Answer, search: &SearchFacts) -> String {
-    let LogEvidence { estimate, se, .. } = answer.log_evidence;
+    let LogEvidence { estimate, se, khat } = answer.log_evidence;
     let html = [
         fact("log evidence", &format!("{} ±\u{a0}{}", fixed(estimate, 3), fixed(se, 3)), "log p(y), over all models"),
         fact(
@@ -215,7 +218,17 @@ fn search_facts(answer: &Answer, search: &SearchFacts) -> String {
         fact("evidences", &search.evidences.to_string(), "computed in closed form"),
         fact("time", &format!("{} s", fixed(answer.run.seconds.check, 1)), "chains, and draws"),
     ];
-    format!("<div class=\"facts\">{}</div>\n", html.concat())
+    let of_q = answer.elbo.map_or_else(String::new, |bound| {
+        let note = match khat {
+            Some(khat) if khat < MAX_KHAT => "below 0.7: weights of q(m) say what chains say",
+            Some(_) => "q(m) is not near enough for its weights to say more than chains",
+            None => "no number: weights of q(m) are all equal, or too few to have a tail",
+        };
+        let shown = format!("{} ±\u{a0}{}", fixed(bound.mean, 3), fixed(bound.se, 3));
+        fact("bound", &shown, "of q(m), which learned what chains met")
+            + &fact("k̂", &fixed(khat.unwrap_or(f64::NAN), 2), note)
+    });
+    format!("<div class=\"facts\">{}{of_q}</div>\n", html.concat())
 }
 
 fn fact(name: &str, value: &str, note: &str) -> String {

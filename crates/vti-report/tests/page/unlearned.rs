@@ -1,6 +1,6 @@
 //! Laws of pages about answers without a q: exact ones, and those of chains over models.
 
-use vti::answer::{ExactComparison, Found, Method, Quantity, SearchFacts};
+use vti::answer::{Bound, ExactComparison, Found, Method, Quantity, SearchFacts};
 use vti::check::{Verdict, VerdictKind};
 use vti::stats::Estimate;
 
@@ -29,6 +29,7 @@ fn searched() -> Shown {
         effective: 4_321.0,
         unmet: 0.2,
         ended: vti::search::Ended::Converged,
+        weights: None,
     });
     Shown { answer, samples, settings, ..Shown::default() }
 }
@@ -48,6 +49,33 @@ fn an_answer_of_chains_over_models_has_errors_and_no_q() {
     }
     let text = vti_report::text(&shown.answer);
     assert!(text.contains('±') && !text.contains("NaN") && text.contains("by chains\n"), "{text}");
+}
+
+#[test]
+fn where_a_distribution_over_models_has_learned_what_chains_met_its_numbers_stand_beside_theirs() {
+    let Shown { mut answer, samples, settings, .. } = searched();
+    let of_q = |found: &mut Quantity| found.q = 0.987 * found.corrected;
+    if let Found::Select(terms) = &mut answer.found {
+        terms.inclusion.0.iter_mut().for_each(|(_, part)| of_q(part));
+        terms.coefficients.0.iter_mut().for_each(|(_, coefficient)| of_q(&mut coefficient.mean));
+    }
+    answer.models.iter_mut().for_each(|model| of_q(&mut model.probability));
+    answer.elbo = Some(Bound { mean: -123.75, se: 0.01 });
+    answer.log_evidence.khat = Some(0.31);
+    let shown = Shown { answer, samples, settings, ..Shown::default() };
+    let words = check_page(&shown);
+    for present in ["learned (q)", "by chains", "-123.750", "0.31", "of q(m), which learned what chains met"] {
+        assert!(words.contains(present), "{present}: {words}");
+    }
+    assert!(!words.contains("Nothing was learned"), "{words}");
+    let text = vti_report::text(&shown.answer);
+    let header = text.lines().next().unwrap();
+    assert_eq!(
+        header.split_whitespace().collect::<Vec<_>>(),
+        ["inclusion", "probability", "q", "by", "chains"],
+        "{text}"
+    );
+    assert!(!text.contains("NaN"), "{text}");
 }
 
 /// The same of an answer that is exact.

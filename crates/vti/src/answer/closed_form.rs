@@ -1,14 +1,14 @@
-//! Answers without anything that was learned: from models whose evidences are in closed form, all of them or those that chains met.
+//! Answers without a flow that was learned: from models whose evidences are in closed form, all of them or those that chains met.
 
 use super::{
-    Answer, AnswerError, Coefficient, ExactComparison, Findings, Found, LogEvidence, MAX_MODELS, Method, ModelAnswer,
-    Ordered, Quantity, Run, Samples, SearchFacts, Subject, Terms, VERSION, quantiles,
+    Answer, AnswerError, Bound, Coefficient, ExactComparison, Findings, Found, LogEvidence, MAX_MODELS, Method,
+    ModelAnswer, Ordered, Quantity, Run, Samples, SearchFacts, Subject, Terms, VERSION, quantiles,
 };
 use crate::check::{Verdict, VerdictKind};
 use crate::posterior::ConjugatePosterior;
 use crate::problem::Problem;
-use crate::problem::selection::{Average, Enumeration};
-use crate::search::{Ended, Estimator, FoundModel, SearchSettings, Searched};
+use crate::problem::selection::{Average, Enumeration, WeighedModels};
+use crate::search::{Ended, Estimator, FoundModel, LearnedModels, SearchSettings, Searched};
 use crate::simd::Real;
 use crate::space::{Model, ModelSpace};
 use crate::stats::Estimate;
@@ -49,20 +49,23 @@ impl Findings {
         let known = Known {
             verdict: Verdict { kind: VerdictKind::Trust, text },
             log_evidence: Estimate { value: enumeration.log_evidence, se: 0.0 },
+            elbo: None,
+            khat: None,
             models: ranking.map(|number| enumerated(posterior, enumeration, number)).collect(),
             search: None,
         };
         let parts = enumeration.inclusion.iter().map(|p| Quantity::exactly(p.clamp(0.0, 1.0))).collect();
-        let terms = KnownTerms { parts, mean: &|average| Quantity::exactly(average.mean), known };
+        let terms = KnownTerms { parts, mean: &|average| Quantity::exactly(average.mean), of_q: None, known };
         terms.findings(posterior, subject, draws, workers, run)
     }
 
     /// What follows from a search over models whose evidences are in closed form: probabilities with errors, parameters averaged
     /// over what chains met, and `draws` draws of models and parameters; fewer where there are very many parameters. The
-    /// posterior is that of the models which were found.
+    /// posterior is that of the models which were found; numbers under q are those of q(m), where that has learned them.
     pub fn searched(
         posterior: &ConjugatePosterior<'_>,
         (found, settings): (&Searched, &SearchSettings),
+        learned: Option<&LearnedModels>,
         subject: &Subject<'_>,
         draws: usize,
         workers: &Workers,
@@ -75,14 +78,24 @@ impl Findings {
             Quantity::estimated(Estimate { value: average.mean, se: average.se.hypot(spread(average)) })
         };
         let part = |Estimate { value, se }| Quantity::estimated(Estimate { value: value.clamp(0.0, 1.0), se });
+        let mut models: Vec<ModelAnswer> = found.models.iter().map(|model| met(posterior, model)).collect();
+        let mut parts: Vec<Quantity> = found.features.iter().map(|feature| part(feature.probability)).collect();
+        let mut of_q = None;
+        if let Some(learned) = learned {
+            models.iter_mut().zip(&learned.log_q).for_each(|(model, log_q)| model.probability.q = log_q.exp());
+            parts.iter_mut().zip(&learned.features).for_each(|(part, &q)| part.q = q);
+            let drawn = WeighedModels::new(parts.len(), learned.words.clone(), &vec![1.0; learned.draws]);
+            of_q = Some(drawn.averages(posterior.selection(), workers)?);
+        }
         let known = Known {
-            verdict: verdict(found, settings),
-            log_evidence: found.log_evidence,
-            models: found.models.iter().map(|model| met(posterior, model)).collect(),
-            search: Some(facts(found, settings)),
+            verdict: verdict(found, settings, learned),
+            log_evidence: found.log_evidence_with(learned),
+            elbo: learned.map(|learned| Bound { mean: learned.elbo.value, se: learned.elbo.se }),
+            khat: learned.and_then(|learned| learned.tail.khat).filter(|khat| khat.is_finite()),
+            models,
+            search: Some(facts(found, settings, learned)),
         };
-        let parts = found.features.iter().map(|feature| part(feature.probability)).collect();
-        KnownTerms { parts, mean: &mean, known }.findings(posterior, subject, draws, workers, run)
+        KnownTerms { parts, mean: &mean, of_q, known }.findings(posterior, subject, draws, workers, run)
     }
 }
 
@@ -90,6 +103,10 @@ impl Findings {
 pub(super) struct Known {
     pub(super) verdict: Verdict,
     pub(super) log_evidence: Estimate,
+    /// Where there is a q.
+    pub(super) elbo: Option<Bound>,
+    /// Of weights of q, where there is one.
+    pub(super) khat: Option<f64>,
     /// Most probable first.
     pub(super) models: Vec<ModelAnswer>,
     pub(super) search: Option<SearchFacts>,
@@ -113,8 +130,8 @@ impl Known {
             data: subject.data.clone(),
             fit: None,
             verdict: self.verdict,
-            elbo: None,
-            log_evidence: LogEvidence { estimate: value, se, khat: None },
+            elbo: self.elbo,
+            log_evidence: LogEvidence { estimate: value, se, khat: self.khat },
             correction: if self.search.is_some() { Method::Search } else { Method::Exact },
             found,
             models: self.models[..self.models.len().min(MAX_MODELS)].to_vec(),
@@ -132,6 +149,8 @@ struct KnownTerms<'a> {
     parts: Vec<Quantity>,
     /// What the mean of a parameter becomes.
     mean: &'a dyn Fn(&Average) -> Quantity,
+    /// Parameters under q, where there is one.
+    of_q: Option<Vec<Average>>,
     known: Known,
 }
 
@@ -150,9 +169,11 @@ impl KnownTerms<'_> {
         }
         let draws = affordable_draws(draws, expected);
         let samples = Samples::draw_conjugate(posterior, subject.units(), draws, 0, workers)?;
-        let Self { parts, mean, known } = self;
+        let Self { parts, mean, of_q, known } = self;
         let highest = known.models.first().map_or_else(String::new, |model| model.label.clone());
-        let parameters = coefficients(&posterior.averages(workers)?, mean, &samples, workers);
+        let mut parameters = coefficients(&posterior.averages(workers)?, mean, &samples, workers);
+        let of_q = of_q.into_iter().flatten();
+        parameters.0.iter_mut().zip(of_q).for_each(|((_, found), q)| found.mean.q = q.mean);
         let terms = Terms::of_parts(posterior.selection().space(), parts, highest, parameters);
         Ok(known.findings(subject, Found::Select(terms), samples, posterior.seed(), run))
     }
@@ -212,7 +233,7 @@ const MAX_RHAT: f64 = 1.01;
 /// The effective sample size of every inclusion must reach this.
 const MIN_EFFECTIVE: f64 = 400.0;
 
-fn facts(found: &Searched, settings: &SearchSettings) -> SearchFacts {
+fn facts(found: &Searched, settings: &SearchSettings, learned: Option<&LearnedModels>) -> SearchFacts {
     SearchFacts {
         chains: settings.chains,
         temperatures: settings.temperatures,
@@ -222,31 +243,60 @@ fn facts(found: &Searched, settings: &SearchSettings) -> SearchFacts {
         effective: found.diagnosis.effective,
         unmet: found.unmet,
         ended: found.ended,
+        weights: learned.map(|learned| learned.log_evidence),
     }
 }
 
-/// Chains that agree are to be trusted: each has the posterior as its target, and evidences are exact.
-fn verdict(found: &Searched, settings: &SearchSettings) -> Verdict {
+/// By how much weights of q(m) and chains may differ in a probability, beyond four of their errors.
+const FAR: f64 = 0.01;
+
+/// Chains that agree are to be trusted: each has the posterior as its target, and evidences are exact. Where q(m) has learned what they
+/// met, and its weights are reliable, these must agree, too.
+fn verdict(found: &Searched, settings: &SearchSettings, learned: Option<&LearnedModels>) -> Verdict {
     let (rhat, effective, chains) = (found.diagnosis.rhat, found.diagnosis.effective, settings.chains);
     let shown = format!(
         "R̂ is {rhat:.3} at most and the effective sample size {effective:.0} at least, over all inclusions; {} evidences were \
          computed, none was estimated",
         found.asked
     );
-    if rhat <= MAX_RHAT && effective >= MIN_EFFECTIVE {
+    if rhat > MAX_RHAT || effective < MIN_EFFECTIVE || rhat.is_nan() {
+        let longer = match found.ended {
+            Ended::Iterations => "raise search.iterations",
+            Ended::Models => "raise search.max_models",
+            Ended::Stopped | Ended::Converged => "give it a longer time limit, or none",
+        };
         let text = format!(
-            "trust: nothing was learned; {chains} chains over models with exact evidences, from starts far apart, agree: {shown}"
+            "do not trust: {chains} chains over models with exact evidences do not agree yet: {shown}. R̂ of {MAX_RHAT} and a size \
+             of {MIN_EFFECTIVE} are needed: {longer}, or raise search.temperatures"
+        );
+        return Verdict { kind: VerdictKind::DoNotTrust, text };
+    }
+    let agree = format!("{chains} chains over models with exact evidences, from starts far apart, agree: {shown}");
+    let Some(learned) = learned else {
+        return Verdict { kind: VerdictKind::Trust, text: format!("trust: nothing was learned; {agree}") };
+    };
+    let khat = learned.tail.khat.map_or_else(|| "unknown".into(), |khat| format!("{khat:.2}"));
+    if !learned.is_reliable() {
+        let text = format!(
+            "trust: {agree}; q(m), which learned what they met, is not near enough to the posterior for weights to say more (k̂ is \
+             {khat})"
         );
         return Verdict { kind: VerdictKind::Trust, text };
     }
-    let longer = match found.ended {
-        Ended::Iterations => "raise search.iterations",
-        Ended::Models => "raise search.max_models",
-        Ended::Stopped | Ended::Converged => "give it a longer time limit, or none",
-    };
+    let far = found.features.iter().zip(&learned.weighed).map(|(chains, weights)| {
+        let chains = chains.probability;
+        ((chains.value - weights.value).abs(), 4.0 * chains.se.hypot(weights.se) + FAR)
+    });
+    let (far, allowed) = far.max_by(|a, b| (a.0 - a.1).total_cmp(&(b.0 - b.1))).unwrap_or((0.0, FAR));
+    if far > allowed {
+        let text = format!(
+            "do not trust: {agree}, but weights of q(m), which learned what they met (k̂ is {khat}), find an inclusion that differs \
+             by {far:.3}: raise search.chains and search.temperatures"
+        );
+        return Verdict { kind: VerdictKind::DoNotTrust, text };
+    }
     let text = format!(
-        "do not trust: {chains} chains over models with exact evidences do not agree yet: {shown}. R̂ of {MAX_RHAT} and a size of \
-         {MIN_EFFECTIVE} are needed: {longer}, or raise search.temperatures"
+        "trust: {agree}; q(m) learned what they met, and weights of its own draws (k̂ is {khat}) find the same inclusions"
     );
-    Verdict { kind: VerdictKind::DoNotTrust, text }
+    Verdict { kind: VerdictKind::Trust, text }
 }

@@ -55,6 +55,8 @@ impl Findings {
         let known = Known {
             verdict: Verdict { kind: VerdictKind::Trust, text },
             log_evidence: Estimate { value: posterior.log_evidence(), se: 0.0 },
+            elbo: None,
+            khat: None,
             models: models.into_iter().map(|(_, model)| model).collect(),
             search: None,
         };

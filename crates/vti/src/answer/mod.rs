@@ -120,7 +120,7 @@ pub struct Answer {
     pub exact: Option<ExactComparison>,
     /// Where chains were run.
     pub chains: Option<ChainFacts>,
-    /// Where chains over models were run, and nothing was learned.
+    /// Where chains over models answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchFacts>,
     /// How it was computed.
@@ -134,9 +134,14 @@ impl Answer {
         self.correction == Method::Exact
     }
 
-    /// Whether there is a q: nothing was learned where evidences are in closed form.
+    /// Whether there is a q: nothing is learned where all models are summed, and where chains over models answer, q(m) may learn
+    /// what they met.
     pub fn is_learned(&self) -> bool {
-        !matches!(self.correction, Method::Exact | Method::Search)
+        match self.correction {
+            Method::Exact => false,
+            Method::Search => self.elbo.is_some(),
+            _ => true,
+        }
     }
 
     /// As `summary.json` has it.
@@ -244,7 +249,7 @@ pub enum Method {
     Particles,
     /// All models were summed in closed form: nothing was learned, and nothing is left to correct.
     Exact,
-    /// Chains over models whose evidences are in closed form: nothing was learned.
+    /// Chains over models whose evidences are in closed form; no parameters were learned.
     Search,
 }
 
@@ -388,6 +393,9 @@ pub struct SearchFacts {
     pub unmet: f64,
     /// Why it ended.
     pub ended: Ended,
+    /// `log p(y)` by weights of q(m), where that has learned what chains met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Estimate>,
 }
 
 /// One of several runs.

@@ -95,6 +95,41 @@ impl<D: Device> Autoregressive<D> {
         self.net.log_prob(device, parameters, &mut self.training, rules(self.problem.space()))?;
         self.net.backward(device, parameters, &mut self.training, &self.weights, &mut self.descent.gradient)
     }
+
+    /// Minimises the forward divergence `−Σ w log q(m)` of words that did not come from q, by so many gradient steps on batches of
+    /// them; a share of each batch are words that q drew before, which stand for what it was. `watch` hears how many steps are done, and
+    /// says whether to go on. Returns how many were done: none where no word has weight.
+    pub fn follow_words(
+        &mut self,
+        device: &D,
+        draw: Draw,
+        (words, weights): (&[u16], &[f64]),
+        (kept, steps): (f64, u64),
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<u64, ModelsError> {
+        let width = self.problem.space().arities().len();
+        let (mut own, mut log_q) = (vec![0; self.rows * width], vec![0.0; self.rows]);
+        self.sample(device, draw, &mut own, &mut log_q)?;
+        let Some(weighted) = Weighted::new(weights.iter().copied()) else { return Ok(0) };
+        let mut batch = vec![0; own.len()];
+        self.weights.fill(D::Real::from_f64(-1.0 / self.rows as f64));
+        for step in 0..steps {
+            if !watch(step) {
+                return Ok(step);
+            }
+            let draw = Draw { step: draw.step + 1 + step, ..draw };
+            for (row, (to, own)) in batch.chunks_exact_mut(width).zip(own.chunks_exact(width)).enumerate() {
+                let mut stream = draw.row(row);
+                let is_own = stream.uniform() < kept;
+                let from = if is_own { own } else { &words[weighted.draw(&mut stream) * width..][..width] };
+                to.copy_from_slice(from);
+            }
+            self.weighted_gradient(device, &batch)?;
+            let pace = 1.0 - step as f64 / steps as f64;
+            self.descent.step(device, pace, f64::INFINITY, f64::NAN, |_| Ok(f64::NAN))?;
+        }
+        Ok(steps)
+    }
 }
 
 impl<D: Device> Evaluation<D> {
@@ -213,27 +248,9 @@ impl<D: Device> ModelDistribution<D> for Autoregressive<D> {
         })
     }
 
-    /// By gradient steps on batches of the words, among which some that q drew before stand for what it was.
     fn fit(&mut self, device: &D, draw: Draw, words: &[u16], weights: &[f64]) -> Result<bool, ModelsError> {
-        let width = self.problem.space().arities().len();
-        let (mut own, mut log_q) = (vec![0; self.rows * width], vec![0.0; self.rows]);
-        self.sample(device, draw, &mut own, &mut log_q)?;
-        let Some(weighted) = Weighted::new(weights.iter().copied()) else { return Ok(false) };
-        let mut batch = vec![0; own.len()];
-        self.weights.fill(D::Real::from_f64(-1.0 / self.rows as f64));
-        for step in 0..FIT_STEPS {
-            let draw = Draw { step: draw.step + 1 + step, ..draw };
-            for (row, (to, own)) in batch.chunks_exact_mut(width).zip(own.chunks_exact(width)).enumerate() {
-                let mut stream = draw.row(row);
-                let is_own = stream.uniform() < KEPT_SHARE;
-                let from = if is_own { own } else { &words[weighted.draw(&mut stream) * width..][..width] };
-                to.copy_from_slice(from);
-            }
-            self.weighted_gradient(device, &batch)?;
-            let pace = 1.0 - step as f64 / FIT_STEPS as f64;
-            self.descent.step(device, pace, f64::INFINITY, f64::NAN, |_| Ok(f64::NAN))?;
-        }
-        Ok(true)
+        let learned = self.follow_words(device, draw, (words, weights), (KEPT_SHARE, FIT_STEPS), &mut |_| true)?;
+        Ok(learned > 0)
     }
 
     fn gradients(&self, device: &D) -> Result<Option<UpdateRecord>, DeviceError> {

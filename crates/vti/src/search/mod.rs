@@ -7,6 +7,7 @@
 mod conclude;
 mod found;
 mod known;
+mod learned;
 mod moves;
 mod run;
 mod settings;
@@ -14,6 +15,7 @@ mod starts;
 mod trace;
 
 pub use found::{Estimator, FoundFeature, FoundModel, Searched};
+pub use learned::{LearnedModels, LearnedSettings, learn_models};
 pub use run::search;
 pub use settings::{Ended, SearchError, SearchProgress, SearchSettings};
 pub use trace::FeatureTrace;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::LearnedSettings;
+use crate::models::ModelsError;
 use crate::optimise::SettingError;
 use crate::problem::DensityError;
 use crate::problem::selection::ExactError;
@@ -39,6 +41,8 @@ pub struct SearchSettings {
     pub remembered: usize,
     /// Models that are reported, at most.
     pub leading: usize,
+    /// How q(m) learns what was found, where it does.
+    pub learned: LearnedSettings,
 }
 
 impl Default for SearchSettings {
@@ -57,6 +61,7 @@ impl Default for SearchSettings {
             climb: 50,
             remembered: 1 << 18,
             leading: 10_000,
+            learned: LearnedSettings::default(),
         }
     }
 }
@@ -73,6 +78,7 @@ impl SearchSettings {
         at_least("batch", self.batch, 1, "at least 1")?;
         at_least("remembered", self.remembered, 1024, "at least 1024")?;
         at_least("leading", self.leading, 1, "at least 1")?;
+        self.learned.check()?;
         SettingError::check("max_rhat", self.max_rhat, self.max_rhat >= 1.0, "at least 1")?;
         SettingError::check("max_error", self.max_error, self.max_error > 0.0, "positive")?;
         SettingError::check("min_effective", self.min_effective, self.min_effective >= 0.0, "at least 0")
@@ -129,6 +135,9 @@ pub enum SearchError {
     /// There are no evidences in closed form.
     #[error(transparent)]
     ClosedForm(#[from] ExactError),
+    /// q(m) cannot be learned.
+    #[error(transparent)]
+    Models(#[from] ModelsError),
     /// Evidences failed for good.
     #[error(transparent)]
     Evidence(#[from] DensityError),

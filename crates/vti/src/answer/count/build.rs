@@ -236,6 +236,8 @@ impl Findings {
         let known = Known {
             verdict: Verdict { kind: VerdictKind::Trust, text: format!("trust: exact, {how}") },
             log_evidence: Estimate { value: log_evidence, se: 0.0 },
+            elbo: None,
+            khat: None,
             models,
             search: None,
         };

@@ -68,6 +68,11 @@ impl WeighedModels {
         &self.words[place * self.width..][..self.width]
     }
 
+    /// All models, one word after the other.
+    pub fn words(&self) -> &[u16] {
+        &self.words
+    }
+
     /// The models' shares, which add up to 1.
     pub fn shares(&self) -> &[f64] {
         &self.shares
