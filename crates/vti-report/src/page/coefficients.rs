@@ -40,8 +40,8 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
     let exact = content.versions.exact.filter(|_| found.iter().any(|(_, row)| row.mean.exact.is_some()));
     let versions = Versions { exact, ..content.versions };
     let mut columns = vec![Column::new(Kind::Name, "coefficient"), Column::new(Kind::SmallPlot, "posterior")];
-    let own = versions.corrected.map(|_| if versions.learned { "mean, corrected" } else { "mean" });
-    let numbers = [versions.learned.then_some("mean, q"), own].into_iter().flatten().map(str::to_owned);
+    let own = versions.corrected.map(|by| if versions.learned { format!("mean, {by}") } else { "mean".into() });
+    let numbers = [versions.learned.then(|| "mean, q".to_owned()), own].into_iter().flatten();
     let numbers = numbers.chain(exact.map(|name| format!("mean, {}", short(name))));
     let numbers = numbers.chain(["sd", "95 % interval", "inclusion"].map(str::to_owned));
     columns.extend(numbers.map(|name| Column::new(Kind::Number, &name)));

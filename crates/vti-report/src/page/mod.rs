@@ -81,6 +81,16 @@ struct Versions {
     exact: Option<&'static str>,
 }
 
+impl Versions {
+    /// Whether what was learned has a correction; what chains over models found is none.
+    fn are_corrected(self) -> bool {
+        self.learned && self.corrected == Some(CORRECTION)
+    }
+}
+
+/// What a correction is called.
+const CORRECTION: &str = "corrected";
+
 /// What sections are made of.
 struct Content<'a> {
     answer: &'a Answer,
@@ -97,7 +107,7 @@ impl<'a> Content<'a> {
             Method::Exact => None,
             Method::Search if answer.is_learned() => Some("by chains"),
             Method::Search => Some("probability"),
-            _ => Some("corrected"),
+            _ => Some(CORRECTION),
         };
         let versions = Versions { learned: answer.is_learned(), corrected, exact };
         let graph = answer.found.graphs().and_then(|graphs| Known::new(graphs, versions, draws.as_ref()));
@@ -218,7 +228,7 @@ fn correction(method: Method) -> &'static str {
 
 /// Before the words draws and probabilities.
 fn corrected(versions: Versions) -> &'static str {
-    if versions.learned { " corrected" } else { "" }
+    if versions.are_corrected() { " corrected" } else { "" }
 }
 
 fn footer(content: &Content<'_>) -> String {

@@ -41,7 +41,7 @@ pub(super) fn section(content: &Content<'_>) -> Option<String> {
         )
     );
     if models.len() >= MIN_SCATTER_MODELS && versions.learned {
-        html.push_str(&scatter(models, &labels, versions.exact));
+        html.push_str(&scatter(models, &labels, versions));
     }
     Some(html)
 }
@@ -71,7 +71,8 @@ fn caption(models: &[ModelAnswer], versions: Versions) -> String {
         return format!("{subject} {corrected} of the probability.");
     }
     let learned = number::probability(held(|model| model.probability.q));
-    format!("{subject} {learned} of the probability under q and {corrected} after correction.")
+    let by = versions.corrected.filter(|_| !versions.are_corrected()).unwrap_or("after correction");
+    format!("{subject} {learned} of the probability under q and {corrected} {by}.")
 }
 
 fn ruler(models: &[ModelAnswer]) -> Ruler {
@@ -154,7 +155,8 @@ fn khat_cell(khat: f64) -> Cell {
 }
 
 /// q(m), and its correction where something exact is known, against the best reference there is.
-fn scatter(models: &[ModelAnswer], labels: &[String], exact: Option<&str>) -> String {
+fn scatter(models: &[ModelAnswer], labels: &[String], versions: Versions) -> String {
+    let (exact, own) = (versions.exact, versions.corrected.unwrap_or_default());
     let reference = |model: &ModelAnswer| match exact {
         Some(_) => model.probability.exact.unwrap_or(f64::NAN),
         None => model.probability.corrected,
@@ -163,7 +165,7 @@ fn scatter(models: &[ModelAnswer], labels: &[String], exact: Option<&str>) -> St
         let points = models.iter().map(|model| (reference(model), estimate(model))).collect();
         let title = |(model, label): (&ModelAnswer, &String)| {
             let (estimate, reference) = (number::probability(estimate(model)), number::probability(reference(model)));
-            format!("{label}: {name} {estimate}, {} {reference}", exact.unwrap_or("corrected"))
+            format!("{label}: {name} {estimate}, {} {reference}", exact.unwrap_or(own))
         };
         let titles = models.iter().zip(labels).map(title).collect();
         Layer::from(Points {
@@ -179,11 +181,11 @@ fn scatter(models: &[ModelAnswer], labels: &[String], exact: Option<&str>) -> St
     };
     let mut layers = vec![Layer::Diagonal, series(|model| model.probability.q, LEARNED, Marker::Circle, "q")];
     if exact.is_some() {
-        layers.push(series(|model| model.probability.corrected, CORRECTED, Marker::Triangle, "corrected"));
+        layers.push(series(|model| model.probability.corrected, CORRECTED, Marker::Triangle, own));
     }
     let unplaced = models.iter().filter(|model| !(model.probability.q > 0.0 && reference(model) > 0.0)).count();
     let panel = Panel {
-        x: Axis::log(&format!("probability, {}", exact.unwrap_or("corrected"))),
+        x: Axis::log(&format!("probability, {}", exact.unwrap_or(own))),
         y: Axis::log("probability, estimated"),
         layers,
         ..Panel::default()
