@@ -62,6 +62,11 @@ impl Budget {
         self.after(CLIMB_SHARE)
     }
 
+    /// When all must have ended.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        self.after(1.0)
+    }
+
     /// Whether there is no time left at all.
     pub(crate) fn is_over(&self) -> bool {
         self.limit.is_some_and(|limit| self.elapsed() >= limit)

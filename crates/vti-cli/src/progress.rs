@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -66,6 +67,8 @@ pub(crate) struct Progress<'a> {
     replicate: Option<usize>,
     file: File,
     path: PathBuf,
+    /// What is said where a step takes too long to stop.
+    in_midst: Arc<str>,
     /// Where what was prepared is kept.
     preparation: PathBuf,
     /// Why the file could not be written any more.
@@ -199,6 +202,8 @@ impl<'a> Progress<'a> {
         let file =
             OpenOptions::new().create(true).append(true).open(&path).map_err(|error| unwritable(&path, &error))?;
         let show = Show::new(watched.quiet);
+        let in_midst = Arc::from(interrupted(dir));
+        signals.end_in_midst(&in_midst);
         Ok(Self {
             problem,
             signals,
@@ -208,6 +213,7 @@ impl<'a> Progress<'a> {
             replicate: watched.replicate,
             file,
             path,
+            in_midst,
             preparation: dir.preparation(),
             broken: None,
             sums: Sums::default(),
@@ -227,6 +233,7 @@ impl<'a> Progress<'a> {
 
     /// Writes what is left, and clears the terminal's line; says what went wrong with the file.
     pub(crate) fn finish(mut self) -> Result<()> {
+        self.signals.heed();
         if self.sums.steps > 0.0 {
             self.record(None);
         }
@@ -234,6 +241,15 @@ impl<'a> Progress<'a> {
             print::redraw("");
         }
         self.broken.map_or(Ok(()), Err)
+    }
+
+    /// Whether nobody wants to stop; whoever does so later may end the program in the midst of what follows.
+    fn goes_on(&self) -> ControlFlow<()> {
+        if self.signals.stopped() {
+            return ControlFlow::Break(());
+        }
+        self.signals.end_in_midst(&self.in_midst);
+        ControlFlow::Continue(())
     }
 
     fn is_due(&self) -> bool {
@@ -318,6 +334,7 @@ impl Observer for Progress<'_> {
     }
 
     fn prepare(&mut self, done: usize, parts: usize) -> ControlFlow<()> {
+        self.signals.heed();
         let share = done as f64 / parts.max(1) as f64;
         let begin = *self.preparing.get_or_insert_with(Instant::now);
         let left = begin.elapsed().as_secs_f64() * (1.0 - share) / share;
@@ -341,7 +358,7 @@ impl Observer for Progress<'_> {
             let _ = save_preparation(&self.preparation, self.problem);
             self.kept = Instant::now();
         }
-        if self.signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.goes_on()
     }
 
     fn wants_gradient_norm(&mut self, report: &StepReport) -> bool {
@@ -349,6 +366,7 @@ impl Observer for Progress<'_> {
     }
 
     fn step(&mut self, report: &StepReport) -> ControlFlow<()> {
+        self.signals.heed();
         self.begin.get_or_insert_with(|| (Instant::now(), report.step));
         self.last = (report.step, report.seconds);
         self.steps = report.planned;
@@ -374,8 +392,17 @@ impl Observer for Progress<'_> {
             self.talked = report.seconds;
             print::talk(&self.text(report));
         }
-        if self.signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.goes_on()
     }
+}
+
+/// What is said of a run that can be taken up again.
+pub(crate) fn interrupted(dir: &RunDir) -> String {
+    let shown = dir.path().display();
+    format!(
+        "interrupted; the work is saved in {shown}\n\
+         hint: the same command with --resume goes on, `vti check {shown}` shows what there is so far"
+    )
 }
 
 /// The models that were drawn most often, with their shares.

@@ -170,7 +170,7 @@ impl Job for Training<'_> {
         let trained = train(&session, dir, &device, &signals, (args, budget), &mut unsaved)?;
         let Some(Trained { fit, replicates, is_longer }) = trained else {
             unsaved.tell()?;
-            return Ok(signals.ending(&interrupted(dir)));
+            return Ok(signals.ending(&progress::interrupted(dir)));
         };
         let (posterior, run) = if is_longer || !dir.posterior().exists() {
             unsaved.note(write_planned(&session.config, dir, &fit.stop));
@@ -264,6 +264,11 @@ fn answer_in_closed_form<Q: Question, D: Device>(
     }
     let signals = Signals::of(args.watch.as_ref())?;
     signals.end_with("interrupted before there was anything to tell");
+    let late =
+        if matches!(session.question.in_closed_form(), Ok(InClosedForm::Changes(_))) { "" } else { LEARN_INSTEAD };
+    let late =
+        format!("the exact answer was not found within the time limit\nhint: give it a longer --time-limit{late}");
+    signals.end_at(budget.end(), &late);
     let Some(found) = closed_form::conclude(session, dir, device, &signals, (budget, args.quiet), false)? else {
         return Ok(signals.ending("interrupted before there was anything to tell"));
     };
@@ -295,6 +300,8 @@ const EXACT_CHANGES: &str =
 
 const SEARCHED: &str = "evidences of models are in closed form, but there are too many models to sum all: chains over models with \
     exact evidences answer, no parameters are trained, and q(m) learns what they meet";
+
+const LEARN_INSTEAD: &str = ", or --method vti, which learns as much as fits into it";
 
 /// Writes down how many steps a time limit came to: the settings then ask for as much work. Several runs plan for themselves.
 fn write_planned(config: &Config, dir: &RunDir, stop: &Stop) -> Result<()> {
@@ -330,14 +337,6 @@ fn announce<Q: Question, D: Device>(session: &Session<Q>, needed: &MemoryEstimat
         estimate.text()
     ));
     Ok(())
-}
-
-fn interrupted(dir: &RunDir) -> String {
-    let shown = dir.path().display();
-    format!(
-        "interrupted; the work is saved in {shown}\n\
-         hint: the same command with --resume goes on, `vti check {shown}` shows what there is so far"
-    )
 }
 
 /// A finished run, and what became of each of several.

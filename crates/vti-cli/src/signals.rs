@@ -1,9 +1,9 @@
 //! Ctrl-C, SIGTERM and SIGHUP: stop at the next step and save; a second one ends the program at once. Work that cannot stop in
-//! between ends with a message.
+//! between ends with a message, and so does work that takes too long to ask.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -19,14 +19,29 @@ pub(crate) struct Signals {
     stop: Arc<AtomicBool>,
     /// Whether the next signal ends the program at once.
     at_once: Arc<AtomicBool>,
-    /// What is said when the first signal ends the program: there is a text where nobody asks whether to stop.
-    unheeded: Arc<Mutex<Option<String>>>,
+    /// What ends the program where nobody asks whether to stop.
+    unheeded: Arc<Mutex<Unheeded>>,
     /// The program that started the run and watches it: nothing is printed then, and no signal heard.
     watch: Option<Watch>,
 }
 
+/// What ends the program where nobody asks whether to stop.
+#[derive(Debug, Default)]
+struct Unheeded {
+    /// What is said when a signal does, and how long it waits for somebody to ask.
+    signal: Option<(Arc<str>, Duration)>,
+    /// When time does, and what is said then.
+    end: Option<(Instant, String)>,
+}
+
 /// Time between two looks whether somebody wants to stop what cannot stop by itself.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a step may take to end that somebody wants to stop: with the look before and the end after it less than a second.
+const PATIENCE: Duration = Duration::from_millis(800);
+
+/// The exit code of what took too long.
+const OVERDUE: i32 = 1;
 
 impl Signals {
     /// What the program says that watches the run; signals where there is none.
@@ -55,32 +70,57 @@ impl Signals {
 
     /// Ends the program where nobody asks whether to stop.
     fn look(&self) {
+        let mut since = None;
         loop {
             std::thread::sleep(LOOK);
             let Ok(unheeded) = self.unheeded.lock() else { return };
-            if let Some(message) = unheeded.as_ref().filter(|_| self.stopped()) {
-                print::talk(message);
-                std::process::exit(INTERRUPTED.into());
+            if self.stopped() {
+                let since = *since.get_or_insert_with(Instant::now);
+                if let Some((message, _)) = unheeded.signal.as_ref().filter(|signal| since.elapsed() >= signal.1) {
+                    print::clear();
+                    print::talk(message);
+                    std::process::exit(INTERRUPTED.into());
+                }
+            }
+            if let Some((_, message)) = unheeded.end.as_ref().filter(|end| Instant::now() >= end.0) {
+                print::clear();
+                print::talk(&format!("error: {message}"));
+                std::process::exit(OVERDUE);
             }
         }
     }
 
     /// From here on the first signal ends the program, with this message: there is nothing to save, and nobody asks.
     pub(crate) fn end_with(&self, message: &str) {
-        self.set_unheeded(Some(message.into()));
+        self.set_signal(message.into(), Duration::ZERO);
+    }
+
+    /// From here on the first signal ends the program, with this message, where nobody asks for most of a second: what is worth it has
+    /// been saved.
+    pub(crate) fn end_in_midst(&self, message: &Arc<str>) {
+        self.set_signal(Arc::clone(message), PATIENCE);
+    }
+
+    /// From here on the program ends at this time, with this error, unless somebody asks before.
+    pub(crate) fn end_at(&self, end: Option<Instant>, error: &str) {
+        if let Ok(mut unheeded) = self.unheeded.lock() {
+            unheeded.end = end.map(|end| (end, error.into()));
+        }
     }
 
     /// From here on somebody asks whether to stop, and saves.
     pub(crate) fn heed(&self) {
-        self.set_unheeded(None);
+        if let Ok(mut unheeded) = self.unheeded.lock() {
+            *unheeded = Unheeded::default();
+        }
     }
 
-    fn set_unheeded(&self, message: Option<String>) {
+    fn set_signal(&self, message: Arc<str>, patience: Duration) {
         // Whoever has been asked to stop finishes in peace.
         if let Ok(mut unheeded) = self.unheeded.lock()
-            && !(message.is_some() && self.stopped())
+            && !self.stopped()
         {
-            *unheeded = message;
+            unheeded.signal = Some((message, patience));
         }
     }
 

@@ -1,5 +1,6 @@
 //! How many layers, where, and of what? From a table to a report, also with programs that fail in every way.
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -122,6 +123,36 @@ fn any_program_predicts_data() {
     let names: Vec<&str> = summary["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["speed over depth", "predicted value"]);
     assert!((number(&summary["curves"][1]["mean"][5]) - 7.0).abs() < 0.5, "{}", summary["curves"][1]);
+}
+
+/// Nobody waits for a step that does not end: the program would be given up after a minute only.
+#[cfg(unix)]
+#[test]
+fn a_run_is_stopped_in_the_midst_of_a_step_and_goes_on() {
+    let scratch = with_data();
+    let slow = [
+        "while read line; do test -e on && ! test -e hangs && touch hangs && sleep 50",
+        "set -- $line; n=$1; shift $n; a=$1; shift $(($n - 1)); echo $a $a $a $1 $1 $1; done",
+    ];
+    scratch.write("slow.sh", slow.join("\n"));
+    let more = [&PRIORS[..], &["--out", "run", "--set", "problem.processes=1"]].concat();
+    let arguments = small("d.csv", "sh slow.sh", &more);
+    let child = scratch.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let wait = |name: &str| {
+        while !scratch.path(name).exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait("run/phase.json");
+    scratch.write("on", "");
+    wait("hangs");
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let talk = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{talk}");
+    assert!(talk.contains("--resume goes on") && !talk.contains("no answer"), "{talk}");
+    scratch.fine(&[&arguments[..], &["--resume"]].concat());
 }
 
 #[cfg(unix)]

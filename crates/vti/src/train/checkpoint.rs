@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dropped, TrainError, TrainSettings, Trainer};
+use super::{CheckpointSettings, Dropped, TrainError, TrainSettings, Trainer};
 use crate::device::{Device, DeviceError};
 use crate::posterior::Saved;
 use crate::problem::Problem;
@@ -28,6 +29,43 @@ struct Run {
     ahead: i64,
     #[serde(default)]
     left_out: Vec<String>,
+}
+
+/// Seconds that make a step slow: whoever wants the run to stop may not wait for its end.
+const SLOW: f64 = 0.5;
+
+/// The largest share of the time that goes into saving after every slow step.
+const SHARE: f64 = 0.1;
+
+/// When a run is saved.
+pub(super) struct Saving {
+    start: Instant,
+    /// When the last step ended, when it was saved last, and how long that took.
+    stepped: f64,
+    last: f64,
+    took: f64,
+}
+
+impl Saving {
+    /// Of a run that steps from now on.
+    pub(super) fn new(start: Instant) -> Self {
+        let now = start.elapsed().as_secs_f64();
+        Self { start, stepped: now, last: now, took: 0.0 }
+    }
+
+    /// Whether it is time after a step: now and then, and after slow ones.
+    pub(super) fn is_due(&mut self, wanted: Option<&CheckpointSettings>) -> bool {
+        let now = self.start.elapsed().as_secs_f64();
+        let step = now - std::mem::replace(&mut self.stepped, now);
+        let since = now - self.last;
+        wanted.is_some_and(|wanted| since >= wanted.every || step >= SLOW && self.took <= SHARE * since)
+    }
+
+    /// It was saved.
+    pub(super) fn note(&mut self) {
+        self.last = self.start.elapsed().as_secs_f64();
+        self.took = self.last - std::mem::replace(&mut self.stepped, self.last);
+    }
 }
 
 impl<D: Device> Trainer<D> {

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::checkpoint::Saving;
 use super::lesson::Replay;
 use super::plan::{Pace, Position};
 use super::plateau::Plateau;
@@ -215,7 +216,7 @@ impl<D: Device> Trainer<D> {
         }
         let mut pace = Pace::new(start.elapsed().as_secs_f64(), self.step, self.settings.time_limit);
         let before = self.seconds;
-        let mut last_saved = 0.0;
+        let mut saving = Saving::new(start);
         let stop = loop {
             if self.step >= self.settings.steps {
                 break Stop::Steps { steps: self.step };
@@ -247,9 +248,9 @@ impl<D: Device> Trainer<D> {
             if let Some(stop) = plateau {
                 break stop;
             }
-            if self.settings.checkpoint.as_ref().is_some_and(|checkpoint| elapsed - last_saved >= checkpoint.every) {
+            if saving.is_due(self.settings.checkpoint.as_ref()) {
                 let _ = self.save();
-                last_saved = elapsed;
+                saving.note();
             }
         };
         let unsaved = self.save().err();
