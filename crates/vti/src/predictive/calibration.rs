@@ -20,11 +20,18 @@ struct Sums {
     replicated: f64,
 }
 
-/// Rows in groups of even size by their predicted probability; in each what was observed against what was expected.
+/// Streams that decide between rows of equal predictors, apart from those of replicates.
+const TIES: u64 = 1 << 33;
+
+/// Rows in groups of even size by their predictors; in each what was observed against what was expected. Predictions without the row
+/// itself would not do: of rows that are all alike, those that are 1 are predicted a little lower, and would come first. Rows of equal
+/// predictors stand in random order, as that of the table may be one by what was observed.
 pub(super) fn look(outcome: &Outcome<'_>, left_out: &[LeftOut], key: (u64, u64), workers: &Looking<'_>) -> Calibration {
     let count = (left_out.len() / MIN_ROWS).clamp(1, GROUPS);
-    let mut order: Vec<&LeftOut> = left_out.iter().collect();
-    order.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+    let tie = |row: &LeftOut| Stream::new(key.0, Purpose::Fit, TIES + key.1, row.row as u64).uniform();
+    let mut order: Vec<(&LeftOut, f64)> = left_out.iter().map(|row| (row, tie(row))).collect();
+    order.sort_by(|a, b| a.0.predictor.total_cmp(&b.0.predictor).then(a.1.total_cmp(&b.1)));
+    let order: Vec<&LeftOut> = order.into_iter().map(|(row, _)| row).collect();
     let group_of = |place: usize| place * count / order.len();
     let mut groups = vec![CalibrationGroup::default(); count];
     for (place, row) in order.iter().enumerate() {

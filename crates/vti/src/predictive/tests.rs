@@ -208,6 +208,22 @@ fn probabilities_are_held_against_shares() {
     }
 }
 
+/// Of rows that are all alike none is predicted by what it is, whatever the order of the table.
+#[test]
+fn probabilities_of_rows_that_are_alike_are_held_against_their_share() {
+    for ones in [250, 40] {
+        let mut table = Table::new(500, 37);
+        table.x.fill(1.0);
+        let y: Vec<f64> = (0..500).map(|row| f64::from(u8::from(row >= 500 - ones))).collect();
+        let draws = table.generalised(&y, Likelihood::Logistic {});
+        let fit = looked(&y, Likelihood::Logistic {}, draws);
+        let calibration = fit.outcomes[0].calibration.clone().unwrap();
+        let off = calibration.error - calibration.by_chance.value;
+        assert!(off.abs() < 4.0 * calibration.by_chance.se, "{calibration:?}");
+        assert_eq!(fit.kind, FitKind::NothingFound, "{}", fit.text);
+    }
+}
+
 #[test]
 fn some_rows_stand_for_all_and_threads_change_nothing() {
     let mut table = Table::new(4000, 41);
