@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use crate::problem::Problem;
 use crate::problem::dag::{Dag, Sem};
 use crate::problem::selection::{Scaling, Selection};
+use crate::problem::{Constraint, Constraints, Problem};
 use crate::space::{ModelSpace, NodeParameters};
 
 /// How parameters change with the units of the data.
@@ -66,33 +66,37 @@ impl Units {
         }
     }
 
-    /// Of structural equations whose columns were divided by `scales`, one for each node, and stay centred: with `x̃ = x/s`,
+    /// Of structural equations whose columns were divided by `scales`, one for each node (1 for categories), and stay centred: with `x̃ = x/s`,
     /// `x̃_j = W² relu(W¹ x̃ + b¹) + b²` is `x_j = s_j W² relu(W¹ x/s + b¹) + s_j b²`, and a weight `w` of a linear equation is
     /// `w s_j/s_i`.
     pub fn of_dag(dag: &Dag, scales: &[f64]) -> Self {
-        let space = dag.space();
-        let NodeParameters { always, per_edge, .. } = space.parameters();
-        let mut factors = Vec::with_capacity(space.max_dim());
-        for (node, own) in scales.iter().enumerate() {
-            factors.extend(std::iter::repeat_n(*own, always));
-            let others = || scales.iter().enumerate().filter(move |(other, _)| *other != node).map(|(_, scale)| scale);
+        let (space, nodes) = (dag.space(), dag.space().nodes());
+        let mut factors = vec![1.0; space.max_dim()];
+        for (node, own) in scales.iter().enumerate().take(nodes) {
+            let NodeParameters { always, with_parents, .. } = space.parameters(node);
+            let start = node * space.node_width();
+            let (first, rest) = factors[start..start + always + with_parents].split_at_mut(always);
+            first.fill(*own);
+            let edges = |from: usize| space.edge_coordinates(from, node).into_iter().flatten();
+            let others = scales.iter().enumerate().take(nodes);
             match dag.settings().sem {
-                Sem::Linear {} => factors.extend(others().map(|scale| own / scale)),
+                Sem::Linear {} => {
+                    others.for_each(|(from, scale)| edges(from).for_each(|place| factors[place] = own / scale));
+                }
                 Sem::Mlp { hidden, bias } => {
-                    factors.extend(std::iter::repeat_n(1.0, if bias { hidden } else { 0 }));
-                    factors.extend(std::iter::repeat_n(*own, hidden + usize::from(bias)));
-                    factors.extend(others().flat_map(|scale| std::iter::repeat_n(1.0 / scale, per_edge)));
+                    rest.iter_mut().skip(if bias { hidden } else { 0 }).for_each(|factor| *factor = *own);
+                    others.for_each(|(from, scale)| edges(from).for_each(|place| factors[place] = 1.0 / scale));
                 }
             }
         }
-        let names = dag.parameter_names();
-        factors.resize(names.len(), 1.0);
-        let width = (names.len() / space.nodes()).max(1);
+        let is_positive = |constraint: &Constraint| *constraint == Constraint::Positive;
+        let positive = dag.constraints().and_then(Constraints::list);
         Self {
-            centres: vec![0.0; names.len()],
+            centres: vec![0.0; factors.len()],
             intercepts: 0..0,
-            positive: (0..names.len()).map(|place| place % width < always).collect(),
-            names,
+            positive: positive
+                .map_or_else(|| vec![false; factors.len()], |list| list.iter().map(is_positive).collect()),
+            names: dag.parameter_names(),
             factors,
         }
     }

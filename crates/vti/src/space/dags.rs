@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::error::{at_most, check_names, default_names};
 use super::{EdgeRules, MAX_DIM, Model, ModelSpace, SpaceError};
-use crate::graph::ordered_pairs;
+use crate::graph::{nodes_of, ordered_pairs};
 
 /// Directed acyclic graphs over n nodes (appendix G.7, "Model identifier for directed acyclic graphs").
 ///
@@ -21,7 +21,8 @@ use crate::graph::ordered_pairs;
 ///
 /// Parameters belong to nodes, never to positions, so that all words of a graph share them: node b owns a block of
 /// consecutive coordinates, first those it always has, then those it has if it has a parent, then those of each edge a → b,
-/// a ascending ([`Dags::edge_coordinates`]).
+/// a ascending ([`Dags::edge_coordinates`]). Blocks are equally wide: where nodes differ, the last coordinates of the narrower ones
+/// belong to no graph.
 ///
 /// ```
 /// use vti::space::{Dags, ModelSpace};
@@ -38,7 +39,11 @@ use crate::graph::ordered_pairs;
 #[derive(Clone, Debug)]
 pub struct Dags {
     nodes: usize,
-    counts: NodeParameters,
+    counts: Vec<NodeParameters>,
+    /// Inputs of all nodes before each, and of all.
+    inputs_before: Vec<usize>,
+    /// Coordinates of the widest block.
+    width: usize,
     arities: Vec<u16>,
     names: Vec<String>,
     rules: Option<EdgeRules>,
@@ -51,8 +56,15 @@ pub struct NodeParameters {
     pub always: usize,
     /// Besides, if it has a parent.
     pub with_parents: usize,
-    /// For each parent.
+    /// For each parent, and if that has several inputs, for each of them.
     pub per_edge: usize,
+}
+
+impl NodeParameters {
+    /// How many there are with so many inputs of possible parents.
+    fn with_inputs(self, inputs: usize) -> usize {
+        inputs.saturating_mul(self.per_edge).saturating_add(self.always).saturating_add(self.with_parents)
+    }
 }
 
 impl Dags {
@@ -66,17 +78,39 @@ impl Dags {
 
     /// Graphs over these many nodes with these many parameters.
     pub fn with_parameters(nodes: usize, counts: NodeParameters) -> Result<Self, SpaceError> {
+        at_most("nodes", nodes, Self::MAX_NODES)?;
+        Self::with_inputs(&vec![(counts, 1); nodes])
+    }
+
+    /// Graphs over nodes each of which has its own number of parameters, and enters the equations of its children by so many inputs.
+    ///
+    /// ```
+    /// use vti::space::{Dags, NodeParameters};
+    /// let counts = |always| NodeParameters { always, with_parents: 0, per_edge: 1 };
+    /// let space = Dags::with_inputs(&[(counts(1), 1), (counts(2), 3), (counts(1), 1)])?;
+    /// assert_eq!(space.node_width(), 5); // of the last node: its own, 0 → 2 and the three of 1 → 2
+    /// assert_eq!(space.edge_coordinates(1, 2), Some(10 + 2..10 + 5));
+    /// # Ok::<(), vti::space::SpaceError>(())
+    /// ```
+    pub fn with_inputs(each: &[(NodeParameters, usize)]) -> Result<Self, SpaceError> {
+        let nodes = each.len();
         if nodes == 0 {
             return Err(SpaceError::NoModels);
         }
         at_most("nodes", nodes, Self::MAX_NODES)?;
-        let pairs = nodes * (nodes - 1);
-        let NodeParameters { always, with_parents, per_edge } = counts;
-        let own = always.saturating_add(with_parents).saturating_mul(nodes);
-        at_most("coordinates", pairs.saturating_mul(per_edge).saturating_add(own), MAX_DIM)?;
+        let mut all = 0usize;
+        let before = each.iter().map(|(_, inputs)| {
+            all = all.saturating_add(*inputs);
+            all
+        });
+        let inputs_before: Vec<usize> = std::iter::once(0).chain(before).collect();
+        let width = |(own, inputs): &(NodeParameters, usize)| own.with_inputs(all - inputs);
+        let width = each.iter().map(width).max().unwrap_or(0);
+        at_most("coordinates", width.saturating_mul(nodes), MAX_DIM)?;
         let digits = (2..=nodes as u16).rev();
-        let arities = digits.chain(std::iter::repeat_n(2, pairs / 2)).collect();
-        Ok(Self { nodes, counts, arities, names: default_names(nodes), rules: None })
+        let arities = digits.chain(std::iter::repeat_n(2, nodes * (nodes - 1) / 2)).collect();
+        let (counts, names) = (each.iter().map(|(counts, _)| *counts).collect(), default_names(nodes));
+        Ok(Self { nodes, counts, inputs_before, width, arities, names, rules: None })
     }
 
     /// Only graphs that keep the rules, which must be for as many nodes.
@@ -93,9 +127,9 @@ impl Dags {
         self.rules.as_ref()
     }
 
-    /// How many parameters nodes have.
-    pub fn parameters(&self) -> NodeParameters {
-        self.counts
+    /// How many parameters a node has; none where there is no such node.
+    pub fn parameters(&self, node: usize) -> NodeParameters {
+        self.counts.get(node).copied().unwrap_or_default()
     }
 
     /// Names the nodes for labels; by default `x1`, `x2`, ….
@@ -125,17 +159,31 @@ impl Dags {
     /// ```
     pub fn edge_coordinates(&self, from: usize, to: usize) -> Option<Range<usize>> {
         let exists = from < self.nodes && to < self.nodes && from != to;
-        let NodeParameters { always, with_parents, per_edge } = self.counts;
         exists.then(|| {
-            let first = to * self.node_width() + always + with_parents + (from - usize::from(from > to)) * per_edge;
-            first..first + per_edge
+            let NodeParameters { always, with_parents, per_edge } = self.counts[to];
+            let own = if from > to { self.inputs(to) } else { 0 };
+            let first = to * self.width + always + with_parents + (self.inputs_before[from] - own) * per_edge;
+            first..first + self.inputs(from) * per_edge
         })
     }
 
-    /// Coordinates of a node: those it may have with all others as parents.
+    /// By how many inputs a node enters the equations of its children.
+    fn inputs(&self, node: usize) -> usize {
+        self.inputs_before[node + 1] - self.inputs_before[node]
+    }
+
+    /// Coordinates of a node: those it may have with all others as parents, for the node that may have most.
     pub fn node_width(&self) -> usize {
-        let NodeParameters { always, with_parents, per_edge } = self.counts;
-        always + with_parents + (self.nodes - 1) * per_edge
+        self.width
+    }
+
+    /// How many of them the node itself may have; the others, which come last, belong to no graph.
+    pub fn used_width(&self, node: usize) -> usize {
+        if node < self.nodes {
+            self.counts[node].with_inputs(self.inputs_before[self.nodes] - self.inputs(node))
+        } else {
+            0
+        }
     }
 
     /// The set of parents of each node, a bit for each; nodes from 64 on have no bit.
@@ -267,12 +315,11 @@ impl ModelSpace for Dags {
 
     fn mark_active(&self, word: &[u16], active: &mut [bool]) {
         active.fill(false);
-        let NodeParameters { always, with_parents, .. } = self.counts;
-        let width = self.node_width();
         let mut mark = |range: Range<usize>| active.get_mut(range).into_iter().for_each(|block| block.fill(true));
-        (0..self.nodes).for_each(|node| mark(node * width..node * width + always));
+        let own = |node: usize| node * self.width..node * self.width + self.counts[node].always;
+        (0..self.nodes).for_each(|node| mark(own(node)));
         self.for_each_edge(word, |from, to| {
-            mark(to * width + always..to * width + always + with_parents);
+            mark(own(to).end..own(to).end + self.counts[to].with_parents);
             self.edge_coordinates(from, to).into_iter().for_each(&mut mark);
         });
     }
@@ -338,18 +385,16 @@ impl Dags {
     /// Overwrites `active`, of length [`node_width`](Self::node_width), with the coordinates that a node with these parents
     /// uses, a bit for each parent.
     pub fn mark_node(&self, node: usize, parents: u64, active: &mut [bool]) {
-        let NodeParameters { always, with_parents, per_edge } = self.counts;
+        let NodeParameters { always, with_parents, .. } = self.parameters(node);
         active.fill(false);
         active.iter_mut().take(always).for_each(|active| *active = true);
         if parents != 0 {
             active.iter_mut().skip(always).take(with_parents).for_each(|active| *active = true);
         }
-        let others = (0..self.nodes).filter(|&from| from != node);
-        let edges = active.get_mut(always + with_parents..).unwrap_or_default();
-        for (from, edge) in others.zip(edges.chunks_mut(per_edge.max(1))) {
-            if parents >> from & 1 == 1 {
-                edge.fill(true);
-            }
+        let start = node * self.width;
+        for from in nodes_of(parents) {
+            let edge = self.edge_coordinates(from, node).map(|edge| edge.start - start..edge.end - start);
+            edge.and_then(|edge| active.get_mut(edge)).into_iter().for_each(|edge| edge.fill(true));
         }
     }
 

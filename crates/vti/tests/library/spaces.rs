@@ -304,6 +304,40 @@ fn nodes_have_coordinates_and_features_of_their_own() {
     }
 }
 
+/// Nodes that differ: each has its own coordinates, those of edges next to each other, and the rest is in no graph.
+#[test]
+fn nodes_may_differ_in_how_many_coordinates_they_have() {
+    let counts = |always, with_parents, per_edge| NodeParameters { always, with_parents, per_edge };
+    let each = [(counts(1, 0, 2), 1), (counts(2, 3, 1), 3), (counts(0, 1, 4), 2)];
+    let space = Dags::with_inputs(&each).unwrap();
+    // With all others as parents: 1 + 2·5, 2 + 3 + 1·3, 0 + 1 + 4·4.
+    assert_eq!((0..3).map(|node| space.used_width(node)).collect::<Vec<_>>(), [11, 8, 17]);
+    assert_eq!((space.node_width(), space.max_dim()), (17, 51));
+    assert_eq!(space.edge_coordinates(2, 0), Some(1 + 2 * 3..11));
+    assert_eq!(space.edge_coordinates(0, 1), Some(17 + 5..17 + 6));
+    assert_eq!(space.edge_coordinates(1, 2), Some(34 + 1 + 4..34 + 1 + 4 + 12));
+    let mut ever = vec![false; 51];
+    for word in all_words(&space) {
+        let mut keys = [0; 3];
+        space.parents(&word, &mut keys);
+        let together: Vec<bool> = (0..3)
+            .flat_map(|node| {
+                let mut mask = vec![true; 17];
+                space.mark_node(node, keys[node], &mut mask);
+                let inputs: usize = (0..3).filter(|from| keys[node] >> from & 1 == 1).map(|from| each[from].1).sum();
+                let own = each[node].0;
+                let expected = own.always + if keys[node] == 0 { 0 } else { own.with_parents } + inputs * own.per_edge;
+                assert_eq!(mask.iter().filter(|active| **active).count(), expected, "{word}: node {node}");
+                mask
+            })
+            .collect();
+        assert_eq!(together, active(&space, &word), "{word}");
+        ever.iter_mut().zip(&together).for_each(|(ever, active)| *ever |= active);
+    }
+    let used = |place: usize| place % 17 < space.used_width(place / 17);
+    assert_eq!(ever, (0..51).map(used).collect::<Vec<bool>>());
+}
+
 #[test]
 fn orders_and_parents_make_their_word_again() {
     for nodes in 2..=4 {
