@@ -78,7 +78,7 @@ fn chain(nodes: usize, rows: usize) -> NodeData {
         let next = columns[node - 1].iter().map(|x| 0.42 * x + 0.91 * stream.normal()).collect();
         columns.push(next);
     }
-    let mut table = NodeData { names: (1..=nodes).map(|node| format!("x{node}")).collect(), columns };
+    let mut table = NodeData::new((1..=nodes).map(|node| format!("x{node}")).collect(), columns);
     table.scale(Scaling::Columns);
     table
 }

@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn tables_have_a_line_of_names_and_as_many_rows_as_wanted() {
-        let table = NodeData { names: vec!["a".into(), "b".into()], columns: vec![vec![0.1, 2.0], vec![-1.5, 1e-9]] };
+        let table = NodeData::new(vec!["a".into(), "b".into()], vec![vec![0.1, 2.0], vec![-1.5, 1e-9]]);
         let file = TableFile::write(&table, 1).unwrap();
         let path = file.0.clone();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a,b\n0.1,-1.5\n");

@@ -47,7 +47,7 @@ fn read(text: &str) -> Result<NodeData> {
     for row in reader.deserialize::<Vec<f64>>() {
         columns.iter_mut().zip(row?).for_each(|(column, value)| column.push(value));
     }
-    Ok(NodeData { names, columns })
+    Ok(NodeData::new(names, columns))
 }
 
 /// A graph over these nodes from a list of edges.

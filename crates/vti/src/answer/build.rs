@@ -231,7 +231,7 @@ impl<'a> Building<'a> {
                 Asked::Own => Found::Own(self.terms()),
                 Asked::Select(_) => Found::Select(self.terms()),
                 Asked::Dag(dag, truth) => {
-                    let coefficients = subject.has_coefficients().then(|| self.coefficients());
+                    let coefficients = subject.has_coefficients().then(|| Ordered(dag.in_use(self.coefficients().0)));
                     Found::Dag(Box::new(self.graphs(dag, truth.as_ref(), coefficients)?))
                 }
                 Asked::Count(counting) => Found::Count(Box::new(self.count(*counting, &models))),

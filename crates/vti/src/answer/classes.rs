@@ -106,7 +106,7 @@ mod tests {
     fn graphs_of_a_class_count_together() {
         let names = ["a", "b", "c"].map(String::from);
         let columns = vec![vec![0.5, -1.0]; 3];
-        let data = NodeData { names: names.to_vec(), columns };
+        let data = NodeData::new(names.to_vec(), columns);
         let dag = |set: Vec<u64>| {
             Dag::with_interventions(data.clone(), Interventions::new(set), DagSettings::default()).unwrap()
         };

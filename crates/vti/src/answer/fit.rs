@@ -5,7 +5,7 @@ use super::{Answer, Findings, Samples, Subject};
 use crate::predictive::{
     FitKind, GoOn, LookSettings, MisfitKind, ModelFit, Null, Outcome, OutcomeFit, Predict, look_while,
 };
-use crate::problem::dag::{Dag, Noise, Sem};
+use crate::problem::dag::{Dag, NodeKind, Sem};
 use crate::problem::selection::{Likelihood, Selection, softmax};
 use crate::random::{Purpose, Stream};
 use crate::stats::{effective_draws, log_sum_exp, systematic};
@@ -264,7 +264,7 @@ struct Node<'a> {
     draws: Vec<Vec<f64>>,
 }
 
-impl Predict for Node<'_> {
+impl Predict for &Node<'_> {
     fn draws(&self) -> usize {
         self.draws.len()
     }
@@ -275,6 +275,46 @@ impl Predict for Node<'_> {
 
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
         self.dag.node_means(self.node, &self.parents, &self.draws[draw], rows, to);
+    }
+}
+
+/// Whether a node of categories is one of them.
+struct OneLevel<'a> {
+    node: &'a Node<'a>,
+    level: usize,
+    levels: usize,
+}
+
+impl OneLevel<'_> {
+    /// Logarithms of the probabilities of all levels, row after row.
+    fn logs(&self, draw: usize, rows: &[usize]) -> Vec<f64> {
+        let Node { dag, node, parents, draws } = self.node;
+        dag.category_log_probabilities(*node, parents, &draws[draw], rows)
+    }
+}
+
+impl Predict for OneLevel<'_> {
+    fn draws(&self) -> usize {
+        self.node.draws.len()
+    }
+
+    fn scale(&self, _: usize) -> f64 {
+        f64::NAN
+    }
+
+    /// The logit of the level.
+    fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
+        for (to, logs) in to.iter_mut().zip(self.logs(draw, rows).chunks_exact(self.levels)) {
+            let mut others = logs.to_vec();
+            let own = others.remove(self.level);
+            *to = own - log_sum_exp(&others);
+        }
+    }
+
+    /// Of two levels the logit is all there is to know.
+    fn log_row(&self, draw: usize, row: usize) -> Option<f64> {
+        let observed = self.node.dag.table().columns[self.node.node][row] as usize;
+        (self.levels > 2).then(|| self.logs(draw, &[row])[observed])
     }
 }
 
@@ -290,43 +330,74 @@ fn dag_fit(
     let settings = looking.settings;
     let (nodes, rows) = (dag.space().nodes(), dag.table().rows());
     let set = dag.interventions().counts(nodes);
-    let likelihood = match dag.settings().noise {
-        Noise::Known { sigma } => Likelihood::Gaussian { sigma: Some(sigma) },
-        Noise::Unknown {} => Likelihood::Gaussian { sigma: None },
-    };
-    let outcome = |node: usize| {
+    let of_draws = |node: usize| {
         let (parents, chosen) = choose(answer, samples, dag, node, settings);
         let width = dag.space().node_width();
         let own = |place: usize| (node * width..(node + 1) * width).contains(&place);
         let theta = |draw: usize| -> Vec<f64> {
             learned(samples, subject, draw).into_iter().filter(|(place, _)| own(*place)).map(|(_, x)| x).collect()
         };
-        let draws: Vec<Vec<f64>> = chosen.into_iter().map(theta).collect();
-        Outcome {
-            name: dag.table().names[node].clone(),
-            observed: &dag.table().columns[node],
-            likelihood,
-            offset: &[],
-            weights: &[],
-            predict: Box::new(Node { dag, node, parents, draws }),
-            null: Null::Zero,
-            rows: (set[node] > 0).then(|| dag.interventions().rows_without(node, rows)),
-        }
+        Node { dag, node, parents, draws: chosen.into_iter().map(theta).collect() }
     };
-    // Hidden units cost as much as so many rows.
+    // Where a node was set, its equation says nothing.
+    let nodes: Vec<Node<'_>> = (0..nodes).filter(|&node| set[node] < rows).map(of_draws).collect();
+    if nodes.iter().any(|node| node.draws.is_empty()) {
+        return None;
+    }
+    // Of three categories and more each is looked at, as 0 or 1.
+    let levels = |node: &Node<'_>| dag.table().categories(node.node).map(<[String]>::len).filter(|count| *count > 2);
+    let indicators = |node: &Node<'_>| -> Vec<Vec<f64>> {
+        let column = &dag.table().columns[node.node];
+        let of = |level: usize| column.iter().map(|&x| f64::from(u8::from(x == level as f64))).collect();
+        (0..levels(node).unwrap_or(0)).map(of).collect()
+    };
+    let indicators: Vec<Vec<Vec<f64>>> = nodes.iter().map(indicators).collect();
+    let outcomes = nodes.iter().zip(&indicators).flat_map(|(node, indicators)| node_outcomes(node, indicators));
+    let outcomes: Vec<Outcome<'_>> = outcomes.collect();
+    // Hidden units cost as much as so many rows, and so do all levels of a node.
     let units = match dag.settings().sem {
         Sem::Linear {} => 0,
         Sem::Mlp { hidden, .. } => hidden,
     };
-    let settings = LookSettings { pairs: settings.pairs / (1 + units / 8), ..*settings };
-    // Where a node was set, its equation says nothing.
-    let speaks = |node: &usize| set[*node] < rows;
-    let outcomes: Vec<Outcome<'_>> = (0..nodes).filter(speaks).map(outcome).collect();
-    if outcomes.iter().any(|outcome| outcome.predict.draws() == 0) {
-        return None;
-    }
+    let most_levels = nodes.iter().filter_map(levels).max().unwrap_or(1);
+    let settings = LookSettings { pairs: settings.pairs / ((1 + units / 8) * most_levels), ..*settings };
     let fit = looking.at(&outcomes, &settings)?;
     Some(ModelFit { advice: dag_advice(&fit, dag, settings.is_logged), ..fit })
+}
+
+/// A node of numbers, whether a binary node is the second of its levels, or which of several levels it is.
+fn node_outcomes<'a>(node: &'a Node<'a>, indicators: &'a [Vec<f64>]) -> Vec<Outcome<'a>> {
+    let (dag, number) = (node.dag, node.node);
+    let (name, column) = (&dag.table().names[number], &dag.table().columns[number][..]);
+    let (set, rows) = (dag.interventions(), column.len());
+    let kept = (set.counts(number + 1)[number] > 0).then(|| set.rows_without(number, rows));
+    let outcome = |name: String, observed: &'a [f64], likelihood, predict: Box<dyn Predict + 'a>, null| Outcome {
+        name,
+        observed,
+        likelihood,
+        offset: &[],
+        weights: &[],
+        predict,
+        null,
+        rows: kept.clone(),
+    };
+    let of_level = |level: usize, levels: usize| Box::new(OneLevel { node, level, levels });
+    match dag.table().kind(number) {
+        NodeKind::Number => {
+            let likelihood = Likelihood::Gaussian { sigma: dag.settings().noise.sigma() };
+            vec![outcome(name.clone(), column, likelihood, Box::new(node), Null::Zero)]
+        }
+        NodeKind::Categories { levels, .. } if levels.len() == 2 => {
+            vec![outcome(name.clone(), column, Likelihood::Logistic {}, of_level(1, 2), Null::Intercept)]
+        }
+        NodeKind::Categories { levels, .. } => {
+            let of = |(level, observed): (usize, &'a Vec<f64>)| {
+                let name = format!("{name} = {}", levels[level]);
+                outcome(name, observed, Likelihood::Multinomial {}, of_level(level, levels.len()), Null::Intercept)
+            };
+            indicators.iter().enumerate().map(of).collect()
+        }
+    }
 }
 
 /// The parents that a node is looked at with, ascending, and draws that have them.

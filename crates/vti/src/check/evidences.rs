@@ -338,7 +338,7 @@ mod tests {
         let first: Vec<f64> = (0..12).map(|_| stream.normal()).collect();
         let second: Vec<f64> = first.iter().map(|x| 0.8 * x + stream.normal()).collect();
         let third: Vec<f64> = second.iter().map(|x| -1.2 * x + stream.normal()).collect();
-        NodeData { names: ["a", "b", "c"].map(String::from).to_vec(), columns: vec![first, second, third] }
+        NodeData::new(["a", "b", "c"].map(String::from).to_vec(), vec![first, second, third])
     }
 
     fn dag(sem: Sem, noise: Noise) -> Dag {

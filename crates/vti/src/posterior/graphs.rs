@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Draws, Point, active_parameters};
 use crate::models::{BlockProbabilities, BlockScores};
-use crate::problem::dag::{Dag, ExactError, NodePosterior};
+use crate::problem::dag::{Dag, Enumeration, ExactError, NodePosterior};
 use crate::problem::{BlockModels, Blocks, KeyScores, ModelSums, Problem};
 use crate::random::{Purpose, Stream};
 use crate::space::{Model, ModelSpace};
@@ -38,6 +38,7 @@ type NodeKey = (usize, u64);
 impl<'a> GraphPosterior<'a> {
     /// Whether evidences are in closed form and sums over graphs affordable; why not, if not.
     pub fn affordable(dag: &Dag) -> Result<(), ExactError> {
+        Enumeration::check_numbers(dag)?;
         if !dag.has_exact_evidences() {
             return Err(ExactError::NotLinear);
         }

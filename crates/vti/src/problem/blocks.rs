@@ -24,7 +24,7 @@ use crate::workers::Workers;
 /// use vti::problem::Problem;
 ///
 /// let columns = vec![vec![0.3, -1.2, 0.8, 0.1], vec![0.5, -0.9, 1.1, -0.4], vec![-0.2, 0.4, 0.6, -0.7]];
-/// let data = NodeData { names: ["a", "b", "c"].map(String::from).to_vec(), columns };
+/// let data = NodeData::new(["a", "b", "c"].map(String::from).to_vec(), columns);
 /// let dag = Dag::new(data, DagSettings::default())?;
 /// let blocks = dag.blocks().expect("nodes are blocks");
 /// let mut keys = [0; 3];

@@ -119,7 +119,7 @@ fn waves(rows: usize, parts: &[&[f64]]) -> NodeData {
         (0..rows).map(at).collect()
     };
     let names = (1..=parts.len()).map(|number| format!("x{number}")).collect();
-    NodeData { names, columns: parts.iter().map(column).collect() }
+    NodeData::new(names, parts.iter().map(column).collect())
 }
 
 #[test]

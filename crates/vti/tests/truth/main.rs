@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod biased;
+mod categories;
 mod constrained;
 mod gaussians;
 mod graphs;

@@ -271,7 +271,7 @@ fn evidences_of_graphs_are_products_over_nodes() {
     let mut stream = Stream::new(9, Purpose::Other(1), 0, 0);
     let first: Vec<f64> = (0..30).map(|_| stream.normal()).collect();
     let second: Vec<f64> = first.iter().map(|x| 0.7 * x + stream.normal()).collect();
-    let data = NodeData { names: vec!["a".into(), "b".into()], columns: vec![first, second] };
+    let data = NodeData::new(vec!["a".into(), "b".into()], vec![first, second]);
     let noise = Noise::Known { sigma: 1.0 };
     let workers = Workers::new(2).unwrap();
     let anneal = AnnealSettings { runs: 8, ..AnnealSettings::default() };

@@ -135,7 +135,7 @@ impl GaussianGraphs {
         log_prior: fn(usize, u64) -> f64,
     ) -> Self {
         let columns = (0..nodes).map(|node| vec![1.0, node as f64]).collect();
-        let data = NodeData { names: (1..=nodes).map(|node| format!("x{node}")).collect(), columns };
+        let data = NodeData::new((1..=nodes).map(|node| format!("x{node}")).collect(), columns);
         let noise = Noise::Known { sigma: 1.0 };
         let settings = DagSettings { sem: Sem::Linear {}, noise, rules, ..DagSettings::default() };
         let dag = Dag::new(data, settings).unwrap();

@@ -60,7 +60,7 @@ struct Question {
 /// Linear equations over so many nodes, with a parameter for each edge.
 fn linear(nodes: usize, prior: GraphPrior, rules: Rules) -> Dag {
     let columns = (0..nodes).map(|node| (0..3).map(|row| normal(7, node, row)).collect()).collect();
-    let data = NodeData { names: (1..=nodes).map(|node| format!("x{node}")).collect(), columns };
+    let data = NodeData::new((1..=nodes).map(|node| format!("x{node}")).collect(), columns);
     let noise = Noise::Known { sigma: 1.0 };
     Dag::new(data, DagSettings { sem: Sem::Linear {}, noise, prior, rules, ..DagSettings::default() }).unwrap()
 }

@@ -91,7 +91,7 @@ pub(super) fn log_weight(
 
 /// Where the numbers of the first unit stand: those of the others follow it.
 fn firsts(layout: Layout, parents: usize) -> impl Iterator<Item = usize> {
-    layout.inputs(parents).chain([layout.output()]).map(|range| range.start)
+    layout.inputs(parents).chain(layout.outputs()).map(|range| range.start)
 }
 
 fn log_factorial(n: usize) -> f64 {
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn arrangements_share_one() {
-        for (scale, bias) in [(false, false), (true, true)] {
-            let layout = Layout { scale, hidden: 4, bias };
+        for (own, bias, outputs) in [(0, false, 1), (1, true, 1), (2, true, 3)] {
+            let layout = Layout { own, hidden: 4, bias, outputs };
             let fit = fit(layout, 2);
             let mut stream = Stream::new(4, Purpose::Other(6), 0, 0);
             let theta: Vec<f64> = (0..layout.dim(2)).map(|_| stream.normal()).collect();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn gradients_are_those_of_the_weight() {
-        let layout = Layout { scale: true, hidden: 5, bias: true };
+        let layout = Layout { own: 1, hidden: 5, bias: true, outputs: 2 };
         let fit = fit(layout, 3);
         let mut stream = Stream::new(5, Purpose::Other(6), 0, 0);
         let theta: Vec<f64> = (0..layout.dim(3)).map(|_| stream.normal()).collect();
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn units_that_are_alike_are_not_told_apart() {
-        let layout = Layout { scale: false, hidden: 6, bias: false };
+        let layout = Layout { own: 0, hidden: 6, bias: false, outputs: 1 };
         let dim = layout.dim(2);
         let alike = MeanFieldFit { location: vec![0.0; dim], precision: vec![1.0; dim], lower_bound: 0.0 };
         let theta: Vec<f64> = (0..dim).map(|i| (i as f64).sin()).collect();

@@ -15,6 +15,9 @@ use crate::space::{Dags, EdgeRules};
 use crate::state::{State, StateError};
 use crate::workers::Workers;
 
+/// Where findings about nodes of categories are kept.
+const CATEGORIES: &str = "categories";
+
 /// A block for each node, its parents being the key.
 impl Blocks for Dag {
     fn count(&self) -> usize {
@@ -42,52 +45,63 @@ impl Blocks for Dag {
     }
 
     fn log_density(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> Result<f64, DensityError> {
+        let (column, inputs) = self.inputs.places(node, parents);
         let mut value = [f64::NAN];
         match &*self.likelihood {
-            Likelihood::Linear(linear) => value[0] = linear.log_likelihood(node, parents, theta, gradient),
-            Likelihood::Bge(bge) => value[0] = bge.log_likelihood(node, parents, theta, gradient),
-            Likelihood::Single(mlp) => mlp.log_likelihoods(node, parents, theta, &mut value, gradient),
-            Likelihood::Double(mlp) => mlp.log_likelihoods(node, parents, theta, &mut value, gradient),
+            _ if self.discrete.has(node) => value[0] = self.discrete.log_likelihood(node, inputs, theta, gradient),
+            Likelihood::Linear(linear) => value[0] = linear.log_likelihood(column, inputs, theta, gradient),
+            Likelihood::Bge(bge) => value[0] = bge.log_likelihood(column, inputs, theta, gradient),
+            Likelihood::Single(mlp) => mlp.log_likelihoods(column, inputs, theta, &mut value, gradient),
+            Likelihood::Double(mlp) => mlp.log_likelihoods(column, inputs, theta, &mut value, gradient),
         }
-        Ok(value[0] + self.add_prior(theta, gradient))
+        Ok(value[0] + self.add_prior(node, theta, gradient))
     }
 
     fn log_arrangement(&self, node: usize, parents: u64, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        let (column, inputs) = self.inputs.places(node, parents);
         match &*self.likelihood {
+            _ if self.discrete.has(node) => self.discrete.log_arrangement(node, inputs, theta, gradient),
             Likelihood::Linear(_) | Likelihood::Bge(_) => 0.0,
-            Likelihood::Single(mlp) => mlp.log_arrangement(node, parents, theta, gradient),
-            Likelihood::Double(mlp) => mlp.log_arrangement(node, parents, theta, gradient),
+            Likelihood::Single(mlp) => mlp.log_arrangement(column, inputs, theta, gradient),
+            Likelihood::Double(mlp) => mlp.log_arrangement(column, inputs, theta, gradient),
         }
     }
 
     fn preconditioner(&self, node: usize, parents: u64) -> Option<Preconditioner> {
+        let (column, inputs) = self.inputs.places(node, parents);
         match &*self.likelihood {
-            Likelihood::Linear(linear) => linear.preconditioner(node, parents),
-            Likelihood::Bge(bge) => bge.preconditioner(node, parents),
-            Likelihood::Single(mlp) => mlp.preconditioner(node, parents),
-            Likelihood::Double(mlp) => mlp.preconditioner(node, parents),
+            _ if self.discrete.has(node) => self.discrete.preconditioner(node, inputs),
+            Likelihood::Linear(linear) => linear.preconditioner(column, inputs),
+            Likelihood::Bge(bge) => bge.preconditioner(column, inputs),
+            Likelihood::Single(mlp) => mlp.preconditioner(column, inputs),
+            Likelihood::Double(mlp) => mlp.preconditioner(column, inputs),
         }
     }
 
     fn work(&self, node: usize, parents: u64) -> f64 {
+        let (column, inputs) = self.inputs.places(node, parents);
         match &*self.likelihood {
+            _ if self.discrete.has(node) => self.discrete.work(node, inputs),
             Likelihood::Linear(_) | Likelihood::Bge(_) => 1.0,
-            Likelihood::Single(mlp) => mlp.work(node, parents),
-            Likelihood::Double(mlp) => mlp.work(node, parents),
+            Likelihood::Single(mlp) => mlp.work(column, inputs),
+            Likelihood::Double(mlp) => mlp.work(column, inputs),
         }
     }
 
     /// Of linear equations the evidence itself; of non-linear ones a lower bound.
     fn log_evidence_estimate(&self, node: usize, parents: u64) -> f64 {
+        let (column, inputs) = self.inputs.places(node, parents);
         match &*self.likelihood {
-            Likelihood::Linear(linear) => linear.log_evidence(node, parents),
-            Likelihood::Bge(bge) => bge.log_evidence(node, parents),
-            Likelihood::Single(mlp) => mlp.log_evidence_estimate(node, parents),
-            Likelihood::Double(mlp) => mlp.log_evidence_estimate(node, parents),
+            _ if self.discrete.has(node) => self.discrete.log_evidence_estimate(node, inputs),
+            Likelihood::Linear(linear) => linear.log_evidence(column, inputs),
+            Likelihood::Bge(bge) => bge.log_evidence(column, inputs),
+            Likelihood::Single(mlp) => mlp.log_evidence_estimate(column, inputs),
+            Likelihood::Double(mlp) => mlp.log_evidence_estimate(column, inputs),
         }
     }
 
     fn heed(&self, stop: Arc<AtomicBool>) {
+        self.discrete.heed(Arc::clone(&stop));
         match &*self.likelihood {
             Likelihood::Linear(_) | Likelihood::Bge(_) => {}
             Likelihood::Single(mlp) => mlp.heed(stop),
@@ -96,14 +110,25 @@ impl Blocks for Dag {
     }
 
     fn findings(&self) -> State {
-        match &*self.likelihood {
+        let mut findings = match &*self.likelihood {
             Likelihood::Linear(_) | Likelihood::Bge(_) => State::default(),
             Likelihood::Single(mlp) => mlp.findings(),
             Likelihood::Double(mlp) => mlp.findings(),
+        };
+        if !self.discrete.is_empty() {
+            findings.put_state(CATEGORIES, self.discrete.findings());
         }
+        findings
     }
 
     fn restore_findings(&self, findings: &mut State) -> Result<(), StateError> {
+        let mut of_categories = findings.take_state(CATEGORIES);
+        if !of_categories.arrays().is_empty() {
+            self.discrete.restore_findings(&mut of_categories, self.inputs.count())?;
+            if findings.arrays().is_empty() {
+                return Ok(());
+            }
+        }
         match &*self.likelihood {
             Likelihood::Linear(_) | Likelihood::Bge(_) => Ok(()),
             Likelihood::Single(mlp) => mlp.restore_findings(findings),
@@ -112,7 +137,7 @@ impl Blocks for Dag {
     }
 
     fn has_exact_evidences(&self) -> bool {
-        matches!(&*self.likelihood, Likelihood::Linear(_) | Likelihood::Bge(_))
+        self.discrete.is_empty() && matches!(&*self.likelihood, Likelihood::Linear(_) | Likelihood::Bge(_))
     }
 
     fn log_likelihood_batch(
@@ -137,9 +162,18 @@ impl Dag {
     /// Weights are s z, and log σ is z. All arrangements of hidden units at once: none of them is special seen from the prior.
     fn log_likelihoods(&self, particles: &mut BlockParticles<'_>) {
         let BlockParticles { block: node, key: parents, z, values, gradients } = particles;
-        let (node, parents) = (*node, *parents);
-        let (unknown, scale) = (usize::from(self.constraints.is_some()), self.settings.weight_scale);
+        let (node, scale) = (*node, self.settings.weight_scale);
         let dim = z.len() / values.len().max(1);
+        let (column, inputs) = self.inputs.places(node, *parents);
+        if self.discrete.has(node) {
+            for (row, value) in values.iter_mut().enumerate() {
+                let place = row * dim..(row + 1) * dim;
+                let gradient = &mut gradients[place.clone()];
+                *value = self.discrete.log_likelihood_of_normal(node, inputs, &z[place], gradient);
+            }
+            return;
+        }
+        let unknown = self.space.parameters(node).always;
         let is_sigma = |place: usize| place % dim < unknown;
         let natural = |(place, &z): (usize, &f64)| if is_sigma(place) { z.exp() } else { scale * z };
         let theta: Vec<f64> = z.iter().enumerate().map(natural).collect();
@@ -147,12 +181,12 @@ impl Dag {
             Likelihood::Linear(linear) => {
                 for (row, value) in values.iter_mut().enumerate() {
                     let place = row * dim..(row + 1) * dim;
-                    *value = linear.log_likelihood(node, parents, &theta[place.clone()], &mut gradients[place]);
+                    *value = linear.log_likelihood(column, inputs, &theta[place.clone()], &mut gradients[place]);
                 }
             }
             Likelihood::Bge(_) => values.fill(f64::NAN),
-            Likelihood::Single(mlp) => mlp.log_likelihoods(node, parents, &theta, values, gradients),
-            Likelihood::Double(mlp) => mlp.log_likelihoods(node, parents, &theta, values, gradients),
+            Likelihood::Single(mlp) => mlp.log_likelihoods(column, inputs, &theta, values, gradients),
+            Likelihood::Double(mlp) => mlp.log_likelihoods(column, inputs, &theta, values, gradients),
         }
         for (place, (gradient, theta)) in gradients.iter_mut().zip(&theta).enumerate() {
             *gradient *= if is_sigma(place) { *theta } else { scale };

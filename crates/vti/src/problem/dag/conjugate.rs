@@ -18,7 +18,7 @@ use crate::triangular::{log_diagonal, multiply_transposed, solve, solve_transpos
 /// use vti::problem::{Blocks, Problem};
 /// use vti::random::{Purpose, Stream};
 /// let columns = vec![vec![0.3, -1.2, 0.8, 0.1], vec![0.5, -0.9, 1.1, -0.4]];
-/// let data = NodeData { names: ["a", "b"].map(String::from).to_vec(), columns };
+/// let data = NodeData::new(["a", "b"].map(String::from).to_vec(), columns);
 /// let dag = Dag::new(data, DagSettings { sem: Sem::Linear {}, ..DagSettings::default() })?;
 /// let posterior = dag.node_posterior(1, 0b01).expect("equations are linear");
 /// let theta = posterior.draw(&mut Stream::new(1, Purpose::Other(0), 0, 0));
@@ -79,9 +79,10 @@ struct Independent<'a> {
 
 impl Dag {
     /// The posterior of the parameters of a node given its parents, a set whose bit i stands for node i; none where equations are
-    /// not linear.
+    /// not linear, or where a node holds categories.
     pub fn node_posterior(&self, node: usize, parents: u64) -> Option<NodePosterior<'_>> {
         match &*self.likelihood {
+            _ if !self.discrete.is_empty() => None,
             Likelihood::Linear(linear) => {
                 let posterior = Independent::new(linear, node, nodes_of(parents).collect());
                 Some(NodePosterior(Kind::Independent(posterior)))

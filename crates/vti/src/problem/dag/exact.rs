@@ -35,6 +35,14 @@ pub enum ExactError {
         "exact answers are known for linear equations with known noise or under --score bge only\nhint: --sem linear --noise SIGMA, or --sem linear --score bge"
     )]
     NoClosedForm,
+    /// Nodes of categories, whose evidences have no closed form.
+    #[error(
+        "{name} holds categories, and evidences are known in closed form for nodes of numbers only\nhint: --method vti learns the posterior, or leave the column out with --exclude {name}"
+    )]
+    Categories {
+        /// The first of them.
+        name: String,
+    },
     /// More graphs than can be enumerated.
     #[error(
         "{nodes} nodes are too many to enumerate all graphs, {MAX_NODES} are the most\nhint: leave columns out with --exclude"
@@ -63,11 +71,12 @@ pub enum ExactError {
 impl Enumeration {
     /// Whether the graphs of a problem are few enough, and their evidences known.
     pub fn is_affordable(dag: &Dag) -> bool {
-        is_closed(dag.settings()) && dag.table().names.len() <= MAX_NODES
+        is_closed(dag.settings()) && dag.has_exact_evidences() && dag.table().names.len() <= MAX_NODES
     }
 
     /// The exact answer to a problem, or why there is none.
     pub fn of(dag: &Dag) -> Result<Self, ExactError> {
+        Self::check_numbers(dag)?;
         if !is_closed(dag.settings()) {
             return Err(ExactError::NoClosedForm);
         }
@@ -76,6 +85,14 @@ impl Enumeration {
             return Err(ExactError::TooManyNodes { nodes });
         }
         Ok(enumerate(dag.prior(), |node, parents| dag.log_evidence_estimate(node, parents))?)
+    }
+
+    /// All nodes must be numbers.
+    pub(crate) fn check_numbers(dag: &Dag) -> Result<(), ExactError> {
+        match dag.table().first_of_categories() {
+            Some(name) => Err(ExactError::Categories { name: name.into() }),
+            None => Ok(()),
+        }
     }
 
     /// Places of the graphs, most probable first.
@@ -236,9 +253,11 @@ mod tests {
     fn unknown_noise_is_integrated_out() {
         let (few, many) = (table(3, 5), table(3, 2000));
         // Also noise far from what the prior expects.
-        let scaled = |table: &NodeData, by: f64| NodeData {
-            names: table.names.clone(),
-            columns: table.columns.iter().map(|column| column.iter().map(|x| by * x).collect()).collect(),
+        let scaled = |table: &NodeData, by: f64| {
+            NodeData::new(
+                table.names.clone(),
+                table.columns.iter().map(|column| column.iter().map(|x| by * x).collect()).collect(),
+            )
         };
         for table in [few.clone(), many.clone(), scaled(&few, 50.0), scaled(&many, 0.01)] {
             let unknown = LinearEvidence::with_unknown_noise(&table, 1.5).unwrap();

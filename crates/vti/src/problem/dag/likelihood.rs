@@ -89,7 +89,7 @@ impl<T: Real> MlpLikelihood<T> {
         let (group, full) = if fives <= fours { (5, fives) } else { (4, fours) };
         let squares = columns.iter().map(|column| column.iter().map(|x| x * x).sum()).collect();
         let instructions = Instructions::detect();
-        let layout = Layout { scale: sigma.is_none(), hidden, bias };
+        let layout = Layout { own: usize::from(sigma.is_none()), hidden, bias, outputs: 1 };
         let views = vec![view; columns.len()];
         Self { layout, sigma, views, columns: data, squares, group, full, instructions }
     }
@@ -210,7 +210,7 @@ impl<T: Real> MlpLikelihood<T> {
             scratch.sums[scratch.sums.len() - 2]
         };
         let n = self.rows(node) as f64;
-        if self.layout.scale {
+        if self.sigma.is_none() {
             gradient[0] = (squares * precision - n) / sigma;
         }
         -0.5 * (squares * precision + n * TAU.ln()) - n * sigma.ln()

@@ -111,13 +111,13 @@ impl<'a, T: Real> MeanField<'a, T> {
         let expected = -0.5 * (precision * squares + n * TAU.ln()) - n * log_sigma;
         // So far ∂ squares/∂ mean and ∂ squares/∂ variance.
         by_mean.iter_mut().chain(&mut *by_scale).for_each(|x| *x *= -0.5 * precision);
-        if layout.scale {
+        if likelihood.sigma().is_none() {
             by_mean[0] = precision * squares - n;
             by_scale[0] = -precision * squares;
         }
         let mut divergence = 0.0;
         for i in 0..dim {
-            let prior = if layout.scale && i == 0 { 1.0 } else { self.weight_scale.powi(-2) };
+            let prior = if i < layout.own { 1.0 } else { self.weight_scale.powi(-2) };
             let variance = variance(i);
             divergence += 0.5 * (prior * (mean[i] * mean[i] + variance) - 1.0 - prior.ln()) - log_scale[i];
             by_mean[i] -= prior * mean[i];

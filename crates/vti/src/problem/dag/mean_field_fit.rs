@@ -4,6 +4,7 @@
 //! is climbed is not the density but the evidence lower bound of [`MeanField`]. It is smooth, free of noise, prefers broad
 //! modes, and lets units that are not needed fall back to their prior. Where it was reached from hardly matters then.
 
+use super::layout::Layout;
 use super::mean_field::{MeanField, Moments};
 use crate::optimise::{Limits, maximise_with_metric};
 use crate::random::{Purpose, Stream};
@@ -73,7 +74,49 @@ impl<T: Real> MeanField<'_, T> {
         starts: &[Start<'_>],
         is_stopped: &dyn Fn() -> bool,
     ) -> Option<MeanFieldFit> {
-        let rows = self.likelihood.rows(node) as f64;
+        let likelihood = self.likelihood;
+        let own = likelihood.sigma().is_none().then(|| self.log_spread(node));
+        let climb = Climb {
+            layout: likelihood.layout,
+            weight_scale: self.weight_scale(),
+            rows: likelihood.rows(node),
+            own: own.into_iter().collect(),
+            node,
+            parents,
+        };
+        climb.best(starts, is_stopped, |q, gradient| self.lower_bound(scratch, node, parents, q, gradient))
+    }
+
+    /// Logarithm of the standard deviation of a node about 0, or 0 where it has none.
+    fn log_spread(&self, node: usize) -> f64 {
+        let likelihood = self.likelihood;
+        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows(node) as f64).ln();
+        if spread.is_finite() { spread } else { 0.0 }
+    }
+}
+
+/// Climbs of a lower bound of a node given its parents.
+pub(super) struct Climb {
+    pub(super) layout: Layout,
+    /// Standard deviation of weights and biases under the prior.
+    pub(super) weight_scale: f64,
+    /// Rows that count for the node.
+    pub(super) rows: usize,
+    /// Where the parameters begin that a node without parents has, too.
+    pub(super) own: Vec<f64>,
+    pub(super) node: usize,
+    pub(super) parents: u64,
+}
+
+impl Climb {
+    /// The best of the fits reached from `starts`, as [`MeanField::fit`] has it, for a bound and its gradient.
+    pub(super) fn best(
+        &self,
+        starts: &[Start<'_>],
+        is_stopped: &dyn Fn() -> bool,
+        mut lower_bound: impl FnMut(&[f64], &mut [f64]) -> f64,
+    ) -> Option<MeanFieldFit> {
+        let rows = self.rows as f64;
         let flat = FLAT.max(FLAT_PER_ROW * rows);
         let compared = Limits { steps: STEPS, patience: 5, flat: flat.max(COMPARED_PER_ROW * rows) };
         let mut climb = |q: &[f64], limits: Limits| {
@@ -90,15 +133,15 @@ impl<T: Real> MeanField<'_, T> {
                 if is_stopped() || q[dim..].iter().any(|log_scale| !(low..high).contains(log_scale)) {
                     return f64::NEG_INFINITY;
                 }
-                self.lower_bound(scratch, node, parents, q, gradient)
+                lower_bound(q, gradient)
             })
         };
         // Without parents there is one fit, if any.
-        let starts = if parents == 0 { &starts[..starts.len().min(1)] } else { starts };
+        let starts = if self.parents == 0 { &starts[..starts.len().min(1)] } else { starts };
         let reached = starts.iter().filter_map(|start| {
             let q = match *start {
-                Start::Random(number) => self.random(node, parents, number),
-                Start::Near { parents: others, fit } => self.near(node, parents, others, fit),
+                Start::Random(number) => self.random(number),
+                Start::Near { parents: others, fit } => self.near(others, fit),
             };
             climb(&q, compared)
         });
@@ -115,23 +158,20 @@ impl<T: Real> MeanField<'_, T> {
     }
 
     /// Means and logarithms of standard deviations with random weights.
-    fn random(&self, node: usize, parents: u64, number: u64) -> Vec<f64> {
-        let layout = self.likelihood.layout;
-        let mut stream = Stream::new(number, Purpose::Initialise, node as u64, parents);
-        let dim = layout.dim(parents.count_ones() as usize);
-        let mut q: Vec<f64> = (0..dim).map(|_| RANDOM_SPREAD * self.weight_scale() * stream.normal()).collect();
+    fn random(&self, number: u64) -> Vec<f64> {
+        let mut stream = Stream::new(number, Purpose::Initialise, self.node as u64, self.parents);
+        let dim = self.layout.dim(self.parents.count_ones() as usize);
+        let mut q: Vec<f64> = (0..dim).map(|_| RANDOM_SPREAD * self.weight_scale * stream.normal()).collect();
         q.resize(2 * dim, RANDOM_LOG_SCALE);
-        if layout.scale {
-            q[0] = self.log_spread(node);
-        }
+        q[..self.own.len()].copy_from_slice(&self.own);
         q
     }
 
     /// What was found for other parents, as far as it goes.
-    fn near(&self, node: usize, parents: u64, others: u64, fit: &MeanFieldFit) -> Vec<f64> {
-        let layout = self.likelihood.layout;
+    fn near(&self, others: u64, fit: &MeanFieldFit) -> Vec<f64> {
+        let (layout, parents) = (self.layout, self.parents);
         let (count, other_count) = (parents.count_ones() as usize, others.count_ones() as usize);
-        let mut q = self.random(node, parents, others);
+        let mut q = self.random(others);
         let dim = q.len() / 2;
         let place = |of: u64, parent: usize| layout.column((of & ((1 << parent) - 1)).count_ones() as usize);
         let mut copy = |to: std::ops::Range<usize>, from: std::ops::Range<usize>| {
@@ -158,13 +198,6 @@ impl<T: Real> MeanField<'_, T> {
             }
         }
         q
-    }
-
-    /// Logarithm of the standard deviation of a node about 0, or 0 where it has none.
-    fn log_spread(&self, node: usize) -> f64 {
-        let likelihood = self.likelihood;
-        let spread = 0.5 * (likelihood.squares[node] / likelihood.rows(node) as f64).ln();
-        if spread.is_finite() { spread } else { 0.0 }
     }
 }
 

@@ -1,17 +1,18 @@
 //! What structural equations say about single rows.
 
-use super::layout::Layout;
+use super::Dag;
+use super::discrete::response;
+use super::equations::Equations;
 use super::sem::Likelihood;
-use super::{Dag, Noise, Sem};
 
 impl Dag {
-    /// Means of a node in some rows of the table, given its parents, ascending, and its parameters as
+    /// Means of a node of numbers in some rows of the table, given its parents, ascending, and its parameters as
     /// [`Blocks::log_density`](crate::problem::Blocks::log_density) has them. Rows, parents or parameters that do not exist count
     /// as 0.
     ///
     /// ```
     /// use vti::problem::dag::{Dag, DagSettings, NodeData, Sem};
-    /// let table = NodeData { names: vec!["a".into(), "b".into()], columns: vec![vec![1.0, 2.0], vec![0.0, 0.0]] };
+    /// let table = NodeData::new(vec!["a".into(), "b".into()], vec![vec![1.0, 2.0], vec![0.0, 0.0]]);
     /// let dag = Dag::new(table, DagSettings { sem: Sem::Linear {}, ..DagSettings::default() })?;
     /// let mut means = [f64::NAN];
     /// dag.node_means(1, &[0], &[0.5, 3.0], &[1], &mut means);
@@ -20,31 +21,44 @@ impl Dag {
     /// ```
     pub fn node_means(&self, node: usize, parents: &[usize], theta: &[f64], rows: &[usize], to: &mut [f64]) {
         to.fill(self.intercept(node, parents, theta));
-        if parents.is_empty() {
-            return;
+        self.add_predictors(node, parents, theta, rows, to);
+    }
+
+    /// Logarithms of the probabilities of all categories of a node, row after row, otherwise as [`Dag::node_means`]. Not numbers for
+    /// a node of numbers.
+    pub fn category_log_probabilities(
+        &self,
+        node: usize,
+        parents: &[usize],
+        theta: &[f64],
+        rows: &[usize],
+    ) -> Vec<f64> {
+        let Some(response) = response(self.table(), node) else { return vec![f64::NAN; rows.len()] };
+        let mut own = theta.to_vec();
+        own.resize(own.len().max(response.own()), 0.0);
+        let mut predictors = vec![0.0; rows.len() * response.predictors()];
+        self.add_predictors(node, parents, theta, rows, &mut predictors);
+        let mut found = vec![f64::NAN; rows.len() * response.categories];
+        for (row, to) in found.chunks_exact_mut(response.categories).enumerate() {
+            let here: Vec<f64> = predictors.iter().skip(row).step_by(rows.len()).copied().collect();
+            response.log_probabilities(&own[..response.own()], &here, to);
         }
-        let scale = matches!(self.settings().noise, Noise::Unknown {});
-        match self.settings().sem {
-            Sem::Linear {} => {
-                let weights = theta.iter().skip(usize::from(scale));
-                parents.iter().zip(weights).for_each(|(&parent, &weight)| self.add_column(parent, weight, rows, to));
-            }
-            Sem::Mlp { hidden, bias } => {
-                let layout = Layout { scale, hidden, bias };
-                let at = |place: usize| theta.get(place).copied().unwrap_or(0.0);
-                to.fill(layout.output_bias().map_or(0.0, at));
-                let mut unit_of_rows = vec![0.0; rows.len()];
-                for unit in 0..hidden {
-                    let first = if bias { at(usize::from(scale) + unit) } else { 0.0 };
-                    unit_of_rows.fill(first);
-                    for (rank, &parent) in parents.iter().enumerate() {
-                        self.add_column(parent, at(layout.column(rank).start + unit), rows, &mut unit_of_rows);
-                    }
-                    let weight = at(layout.output().start + unit);
-                    to.iter_mut().zip(&unit_of_rows).for_each(|(to, x)| *to += weight * x.max(0.0));
-                }
-            }
-        }
+        found
+    }
+
+    /// Adds f of a node in some rows, one output after another.
+    fn add_predictors(&self, node: usize, parents: &[usize], theta: &[f64], rows: &[usize], to: &mut [f64]) {
+        let own = self.space.parameters(node).always;
+        let outputs = response(self.table(), node).map_or(1, |response| response.predictors());
+        let equations = Equations::new(self.settings.sem, own, outputs);
+        let columns = &self.inputs.table(self.table()).columns;
+        let known = parents.iter().flat_map(|&parent| self.inputs.columns(parent));
+        let value = |column: usize, row: usize| columns[column].get(row).copied().unwrap_or(0.0);
+        let inputs: Vec<Vec<f64>> = known.map(|column| rows.iter().map(|&row| value(column, row)).collect()).collect();
+        let inputs: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
+        let mut theta = theta.to_vec();
+        theta.resize(theta.len().max(equations.dim(inputs.len())), 0.0);
+        equations.predictors(&theta, &inputs, &mut Vec::new(), to);
     }
 
     /// What a node has without any parent: 0, but for the intercept that BGe integrates out, of which this is the mean.
@@ -54,14 +68,6 @@ impl Dag {
             Likelihood::Linear(_) | Likelihood::Single(_) | Likelihood::Double(_) => 0.0,
         }
     }
-
-    /// Adds so much of a column.
-    fn add_column(&self, node: usize, weight: f64, rows: &[usize], to: &mut [f64]) {
-        let Some(column) = self.table().columns.get(node) else { return };
-        for (to, &row) in to.iter_mut().zip(rows) {
-            *to += weight * column.get(row).copied().unwrap_or(0.0);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -69,7 +75,7 @@ impl Dag {
 mod tests {
     use super::*;
     use crate::problem::Blocks;
-    use crate::problem::dag::{DagSettings, NodeData};
+    use crate::problem::dag::{DagSettings, NodeData, Noise, Sem};
     use crate::random::{Purpose, Stream};
 
     #[test]
@@ -79,7 +85,7 @@ mod tests {
         let names = ["a", "b", "c"].map(String::from).to_vec();
         for sem in [Sem::Linear {}, Sem::Mlp { hidden: 3, bias: false }, Sem::Mlp { hidden: 3, bias: true }] {
             for noise in [Noise::Unknown {}, Noise::Known { sigma: 0.7 }] {
-                let table = NodeData { names: names.clone(), columns: columns.clone() };
+                let table = NodeData::new(names.clone(), columns.clone());
                 let settings = DagSettings { sem, noise, ..DagSettings::default() };
                 let dag = Dag::new(table, settings).unwrap().in_double_precision();
                 let unknown = usize::from(noise == Noise::Unknown {});
@@ -100,7 +106,7 @@ mod tests {
                 };
                 let expected: f64 = columns[1].iter().zip(&means).map(error).sum();
                 let mut gradient = vec![0.0; dim];
-                let prior = dag.add_prior(&theta, &mut gradient);
+                let prior = dag.add_prior(1, &theta, &mut gradient);
                 let density = Blocks::log_density(&dag, 1, 0b101, &theta, &mut gradient).unwrap();
                 assert!((density - prior - expected).abs() < 1e-9, "{sem:?} {noise:?}: {density} {prior} {expected}");
             }

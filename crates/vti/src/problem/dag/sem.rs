@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::bge::Bge;
+use super::discrete::{Discrete, add_weight_prior, response};
+use super::equations::Equations;
+use super::inputs::Inputs;
 use super::linear::Linear;
 use super::nonlinear::Nonlinear;
 use super::products::Products;
@@ -25,13 +28,21 @@ use crate::space::{Dags, Model, ModelSpace, NodeParameters, SpaceError};
 ///
 /// Parameters of a node, in order: σ_j (unknown noise only); where it has a parent, for [`Sem::Mlp`], hidden biases, output
 /// weights and output bias; and for each parent, ascending, its weight or its column of W¹. A node without parents has mean 0.
+///
+/// A node of categories ([`NodeKind::Categories`](super::NodeKind::Categories)) has no σ. Its f_j, one for each category but the first, are what is added to
+/// intercepts a to give logits, `p(x_j = k) ∝ exp(a_k + f_jk)`; of ordered categories there is one f_j and cut points c that ascend,
+/// `p(x_j < k) = 1/(1 + exp(f_j − c_k))`. Without parents all probabilities of its categories are equally likely beforehand. As a
+/// parent it enters equations as 0 or 1 (two categories), as an indicator of each category, or as scores at even distances (ordered
+/// categories), less their means; weights of all indicators belong to the one edge. Intercepts, or the first cut point and the gaps
+/// to the next ones, stand where other nodes have σ.
+///
 /// Hidden units can change places without any change of f_j; which arrangement a flow infers is settled by
 /// [`Blocks::log_arrangement`], and the density knows nothing of it.
 ///
 /// ```
 /// use vti::problem::Problem;
 /// use vti::problem::dag::{Dag, DagSettings, Noise, Sem, NodeData};
-/// let table = NodeData { names: vec!["a".into(), "b".into()], columns: vec![vec![1.0, -1.0], vec![2.0, -2.1]] };
+/// let table = NodeData::new(vec!["a".into(), "b".into()], vec![vec![1.0, -1.0], vec![2.0, -2.1]]);
 /// let settings = DagSettings { sem: Sem::Linear {}, noise: Noise::Known { sigma: 1.0 }, ..DagSettings::default() };
 /// let problem = Dag::new(table, settings)?;
 /// assert_eq!(problem.parameter_names(), ["b→a", "a→b"]);
@@ -45,10 +56,12 @@ pub struct Dag {
     pub(super) space: Dags,
     pub(super) prior: StructurePrior,
     pub(super) constraints: Option<Constraints>,
+    pub(super) inputs: Inputs,
     pub(super) likelihood: Arc<Likelihood>,
+    pub(super) discrete: Arc<Discrete>,
 }
 
-/// How the likelihood of a node is computed.
+/// How the likelihood of a node of numbers is computed, for the columns of [`Inputs`].
 #[derive(Debug)]
 pub(super) enum Likelihood {
     Linear(Linear),
@@ -109,6 +122,42 @@ pub enum DagError {
         /// How many there are.
         nodes: usize,
     },
+    /// A category that is none.
+    #[error("row {row} of column {column} should be the place of one of {levels} categories")]
+    NotCategory {
+        /// Which column, counted from 0.
+        column: usize,
+        /// Which row, counted from 0.
+        row: usize,
+        /// How many categories there are.
+        levels: usize,
+    },
+    /// Fewer categories than two.
+    #[error("column {column} has {levels} categories: at least 2 are needed")]
+    FewLevels {
+        /// Which column, counted from 0.
+        column: usize,
+        /// How many.
+        levels: usize,
+    },
+    /// More columns than equations can take in.
+    #[error(
+        "nodes enter equations as {columns} columns of numbers, one for each category of three and more, but {most} are the most\nhint: leave columns out, join rare categories, or say that they are ordered"
+    )]
+    ManyInputs {
+        /// How many.
+        columns: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// BGe of categories.
+    #[error(
+        "the BGe score is one of numbers, but {name} holds categories\nhint: leave --score bge out, or the column with --exclude {name}"
+    )]
+    BgeOfCategories {
+        /// Its name.
+        name: String,
+    },
     /// BGe of anything but linear equations with unknown noise.
     #[error("the BGe score is one of linear equations with unknown noise\nhint: --sem linear --noise unknown")]
     NotLinearGaussian,
@@ -135,14 +184,24 @@ impl Dag {
         check_columns(&table)?;
         let nodes = table.columns.len();
         interventions.check(nodes, table.rows())?;
-        let counts = node_parameters(&settings)?;
+        if let (Score::Bge { .. }, Some(name)) = (settings.score, table.first_of_categories()) {
+            return Err(DagError::BgeOfCategories { name: name.into() });
+        }
+        let inputs = Inputs::new(&table, &interventions);
+        // Sets of nodes of numbers alone may be larger than what is summed.
+        if table.first_of_categories().is_some() && inputs.count() > Graph::MAX_NODES {
+            return Err(DagError::ManyInputs { columns: inputs.count(), most: Graph::MAX_NODES });
+        }
+        let counts = node_parameters(&settings, &table, &inputs)?;
         let rules = settings.rules.compile(nodes)?;
-        let space = Dags::with_parameters(nodes, counts)?.with_names(table.names.clone())?.with_rules(rules.clone())?;
+        let space = Dags::with_inputs(&counts)?.with_names(table.names.clone())?.with_rules(rules.clone())?;
         let prior = StructurePrior::new(settings.prior, settings.edge_penalty, rules)?;
         let sigma = settings.noise.sigma();
+        let discrete = Discrete::new(&table, &inputs, &interventions, settings.sem, settings.weight_scale);
+        let (columns, set) = (inputs.table(&table), inputs.interventions(&interventions, table.rows()));
         let likelihood = match (settings.sem, settings.score) {
             (Sem::Linear {}, score) => {
-                let products = Products::new(&table, &interventions);
+                let products = Products::new(columns, &set);
                 match score {
                     Score::Independent {} => Likelihood::Linear(Linear::new(products, sigma, settings.weight_scale)),
                     Score::Bge { mean_rows, degrees } => Likelihood::Bge(Bge::new(products, mean_rows, degrees)),
@@ -150,23 +209,25 @@ impl Dag {
             }
             (Sem::Mlp { hidden, bias }, _) => {
                 let likelihood =
-                    MlpLikelihood::new(&table.columns, hidden, bias, sigma).without(&table.columns, &interventions);
+                    MlpLikelihood::new(&columns.columns, hidden, bias, sigma).without(&columns.columns, &set);
                 Likelihood::Single(Box::new(Nonlinear::new(likelihood, settings.weight_scale)))
             }
         };
-        let constraints = match sigma {
-            Some(_) => None,
-            None => Some(positive_noise(&space)?),
-        };
-        Ok(Self { table, interventions, settings, space, prior, constraints, likelihood: Arc::new(likelihood) })
+        let (likelihood, discrete) = (Arc::new(likelihood), Arc::new(discrete));
+        let mut made =
+            Self { table, interventions, settings, space, prior, constraints: None, inputs, likelihood, discrete };
+        made.constraints = made.own_constraints()?;
+        Ok(made)
     }
 
     /// The same problem with likelihoods in double precision. Hidden units are otherwise computed in single precision, with sums
     /// over rows in double.
     pub fn in_double_precision(mut self) -> Self {
         if let (Sem::Mlp { hidden, bias }, Likelihood::Single(_)) = (self.settings.sem, &*self.likelihood) {
-            let likelihood = MlpLikelihood::new(&self.table.columns, hidden, bias, self.settings.noise.sigma());
-            let likelihood = likelihood.without(&self.table.columns, &self.interventions);
+            let columns = &self.inputs.table(&self.table).columns;
+            let set = self.inputs.interventions(&self.interventions, self.table.rows());
+            let likelihood = MlpLikelihood::new(columns, hidden, bias, self.settings.noise.sigma());
+            let likelihood = likelihood.without(columns, &set);
             let likelihood = Likelihood::Double(Box::new(Nonlinear::new(likelihood, self.settings.weight_scale)));
             self.likelihood = Arc::new(likelihood);
         }
@@ -182,7 +243,9 @@ impl Dag {
             space: self.space.clone(),
             prior: StructurePrior::new(prior, edge_penalty, self.prior.rules().clone())?,
             constraints: self.constraints.clone(),
+            inputs: self.inputs.clone(),
             likelihood: Arc::clone(&self.likelihood),
+            discrete: Arc::clone(&self.discrete),
         })
     }
 
@@ -204,34 +267,6 @@ impl Dag {
     /// The prior over graphs.
     pub fn prior(&self) -> &StructurePrior {
         &self.prior
-    }
-
-    /// The prior of weights and noise, and of graphs.
-    pub fn prior_in_words(&self) -> String {
-        let DagSettings { sem, noise, weight_scale, score, prior, edge_penalty, .. } = &self.settings;
-        let weights = match (sem, score) {
-            (_, Score::Bge { mean_rows, degrees }) => format!(
-                "normal-Wishart for all nodes together (BGe: means count as {mean_rows} rows, {degrees} degrees of freedom beyond the \
-                 number of nodes), which does not tell Markov equivalent graphs apart"
-            ),
-            (Sem::Linear {}, _) => format!("weights ~ N(0, {weight_scale}²)"),
-            (Sem::Mlp { .. }, _) => format!("weights of hidden units ~ N(0, {weight_scale}²)"),
-        };
-        let noise = match (noise, score) {
-            (_, Score::Bge { .. }) => String::new(),
-            (Noise::Known { sigma }, _) => format!(", σ = {sigma}"),
-            (Noise::Unknown {}, _) => ", log σ ~ N(0, 1) for each node".into(),
-        };
-        let graphs = match prior {
-            GraphPrior::Orders => "orders with edges along them",
-            GraphPrior::Graphs => "graphs",
-        };
-        let penalty = if *edge_penalty == 0.0 {
-            String::new()
-        } else {
-            format!(", each edge e^−{edge_penalty} times less probable")
-        };
-        format!("{weights}{noise}; all {graphs} equally probable{penalty}")
     }
 
     /// The graph of a word.
@@ -261,26 +296,52 @@ impl Dag {
         sums.into_iter().collect()
     }
 
-    /// `log p(θ_j)` of a node with σ and weights, added to a density and its gradient.
-    pub(super) fn add_prior(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+    /// `log p(θ_j)` of a node, added to a density and its gradient.
+    pub(super) fn add_prior(&self, node: usize, theta: &[f64], gradient: &mut [f64]) -> f64 {
         if let Likelihood::Bge(bge) = &*self.likelihood {
             return bge.add_prior(theta, gradient);
         }
-        let unknown = usize::from(self.constraints.is_some());
-        let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
-        let mut log_prior = 0.0;
-        if let (Some(sigma), Some(gradient)) = (theta.first().filter(|_| unknown == 1), gradient.first_mut()) {
+        let own = self.space.parameters(node).always.min(theta.len());
+        let mut log_prior = self.discrete.add_own_prior(node, theta, gradient).unwrap_or(0.0);
+        if let (false, Some(sigma), Some(gradient)) =
+            (self.discrete.has(node), theta[..own].first(), gradient.first_mut())
+        {
             // log σ ~ N(0, 1).
             let u = sigma.ln();
-            log_prior -= u + 0.5 * u * u + half_log_tau;
+            log_prior -= u + 0.5 * u * u + 0.5 * std::f64::consts::TAU.ln();
             *gradient -= (1.0 + u) / sigma;
         }
-        let scale = self.settings.weight_scale;
-        for (w, gradient) in theta.iter().zip(gradient).skip(unknown) {
-            log_prior -= 0.5 * (w / scale).powi(2) + scale.ln() + half_log_tau;
-            *gradient -= w / (scale * scale);
+        log_prior + add_weight_prior(self.settings.weight_scale, &theta[own..], &mut gradient[own..])
+    }
+
+    /// Where the coordinates of a node live that it has without parents, too, and a normal density that reaches as far as they may lie.
+    fn own_coordinates(&self, node: usize) -> Vec<(Constraint, (f64, f64))> {
+        if self.discrete.has(node) {
+            return self.discrete.reference(node);
         }
-        log_prior
+        // σ.
+        vec![(Constraint::Positive, (0.0, 1.0)); self.space.parameters(node).always]
+    }
+
+    /// What is positive, everything else being any number; none where nothing is.
+    fn own_constraints(&self) -> Result<Option<Constraints>, SpaceError> {
+        let width = self.space.node_width();
+        let mut list = vec![Constraint::Real; self.space.max_dim()];
+        for node in 0..self.space.nodes() {
+            for (place, (constraint, _)) in self.own_coordinates(node).into_iter().enumerate() {
+                list[node * width + place] = constraint;
+            }
+        }
+        if list.iter().all(|constraint| *constraint == Constraint::Real) {
+            return Ok(None);
+        }
+        // The space has no more coordinates than a list can cover.
+        let constraints = Constraints::new(list).map_err(|_| SpaceError::TooLarge {
+            what: "coordinates",
+            found: self.space.max_dim(),
+            max: u32::MAX as usize,
+        })?;
+        Ok(Some(constraints))
     }
 }
 
@@ -314,34 +375,33 @@ fn check_columns(table: &NodeData) -> Result<(), DagError> {
         if let Some(row) = numbers.iter().position(|x| !x.is_finite()) {
             return Err(DagError::NotFinite { column, row });
         }
+        let Some(levels) = table.categories(column).map(<[String]>::len) else { continue };
+        if levels < 2 {
+            return Err(DagError::FewLevels { column, levels });
+        }
+        if let Some(row) = numbers.iter().position(|&x| x < 0.0 || x >= levels as f64 || x.fract() != 0.0) {
+            return Err(DagError::NotCategory { column, row, levels });
+        }
     }
     Ok(())
 }
 
-/// How many parameters nodes have.
-fn node_parameters(settings: &DagSettings) -> Result<NodeParameters, SettingError> {
-    let always = usize::from(matches!(settings.noise, Noise::Unknown {}));
-    Ok(match settings.sem {
-        Sem::Linear {} => NodeParameters { always, with_parents: 0, per_edge: 1 },
-        Sem::Mlp { hidden, bias } => {
-            SettingError::check("hidden", hidden as f64, (1..=1 << 12).contains(&hidden), "from 1 to 4096")?;
-            let biases = if bias { hidden + 1 } else { 0 };
-            NodeParameters { always, with_parents: hidden + biases, per_edge: hidden }
-        }
-    })
-}
-
-/// σ of each node is positive, everything else any number.
-fn positive_noise(space: &Dags) -> Result<Constraints, SpaceError> {
-    let width = space.node_width();
-    let constraint = |place: usize| if place.is_multiple_of(width) { Constraint::Positive } else { Constraint::Real };
-    let list = (0..space.max_dim()).map(constraint).collect();
-    // The space has no more coordinates than a list can cover.
-    Constraints::new(list).map_err(|_| SpaceError::TooLarge {
-        what: "coordinates",
-        found: space.max_dim(),
-        max: u32::MAX as usize,
-    })
+/// How many parameters nodes have, and how many inputs they are.
+fn node_parameters(
+    settings: &DagSettings,
+    table: &NodeData,
+    inputs: &Inputs,
+) -> Result<Vec<(NodeParameters, usize)>, SettingError> {
+    if let Sem::Mlp { hidden, .. } = settings.sem {
+        SettingError::check("hidden", hidden as f64, (1..=1 << 12).contains(&hidden), "from 1 to 4096")?;
+    }
+    let unknown = usize::from(matches!(settings.noise, Noise::Unknown {}));
+    let of = |node: usize| {
+        let (own, outputs) =
+            response(table, node).map_or((unknown, 1), |response| (response.own(), response.predictors()));
+        (Equations::new(settings.sem, own, outputs).counts(), inputs.columns(node).len())
+    };
+    Ok((0..table.columns.len()).map(of).collect())
 }
 
 impl Problem for Dag {
@@ -373,12 +433,15 @@ impl Problem for Dag {
         self.constraints.as_ref()
     }
 
-    /// The prior: log σ is standard normal, weights are normal.
+    /// The prior: log σ is standard normal, weights are normal. Wider than the prior where it is not normal.
     fn reference(&self) -> Option<Vec<(f64, f64)>> {
-        let unknown = usize::from(self.constraints.is_some());
-        let node = (0..self.space.node_width())
-            .map(|place| (0.0, if place < unknown { 1.0 } else { self.settings.weight_scale }));
-        Some(std::iter::repeat_n(node, self.space.nodes()).flatten().collect())
+        let width = self.space.node_width();
+        let mut reference = vec![(0.0, self.settings.weight_scale); self.space.max_dim()];
+        for node in 0..self.space.nodes() {
+            let own = self.own_coordinates(node).into_iter().map(|(_, own)| own);
+            reference[node * width..].iter_mut().zip(own).for_each(|(to, own)| *to = own);
+        }
+        Some(reference)
     }
 
     fn blocks(&self) -> Option<&dyn Blocks> {
@@ -386,24 +449,7 @@ impl Problem for Dag {
     }
 
     fn parameter_names(&self) -> Vec<String> {
-        let names = &self.table.names;
-        let mut found = Vec::with_capacity(self.space.max_dim());
-        for (node, name) in names.iter().enumerate() {
-            found.extend(self.constraints.is_some().then(|| format!("sigma.{name}")));
-            let parents = names.iter().enumerate().filter(|&(from, _)| from != node).map(|(_, from)| from);
-            match self.settings.sem {
-                Sem::Linear {} => found.extend(parents.map(|from| format!("{from}→{name}"))),
-                Sem::Mlp { hidden, bias } => {
-                    let units = || 1..=hidden;
-                    found.extend(units().filter(|_| bias).map(|unit| format!("b1.{name}.{unit}")));
-                    found.extend(units().map(|unit| format!("w2.{name}.{unit}")));
-                    found.extend(bias.then(|| format!("b2.{name}")));
-                    let edges = parents.flat_map(|from| units().map(move |unit| format!("w1.{from}→{name}.{unit}")));
-                    found.extend(edges);
-                }
-            }
-        }
-        found
+        self.names_of_parameters()
     }
 }
 

@@ -95,7 +95,7 @@ pub fn simulate(settings: &SimulationSettings) -> Result<Simulated, SettingError
         columns.iter_mut().zip(&values).for_each(|(column, &value)| column.push(value));
     }
     let names = (1..=nodes).map(|number| format!("x{number}")).collect();
-    Ok(Simulated { table: NodeData { names, columns }, interventions: Interventions::new(sets), truth })
+    Ok(Simulated { table: NodeData::new(names, columns), interventions: Interventions::new(sets), truth })
 }
 
 fn check(settings: &SimulationSettings) -> Result<(), SettingError> {

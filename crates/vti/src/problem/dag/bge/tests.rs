@@ -16,7 +16,7 @@ fn table(nodes: usize, rows: usize) -> NodeData {
         let column = (0..rows).map(|row| 0.3 + follow(row) + (0.5 + 0.2 * node as f64) * stream.normal()).collect();
         columns.push(column);
     }
-    NodeData { names: (0..nodes).map(|node| format!("x{node}")).collect(), columns }
+    NodeData::new((0..nodes).map(|node| format!("x{node}")).collect(), columns)
 }
 
 fn settings(prior: GraphPrior) -> DagSettings {
@@ -139,7 +139,7 @@ fn interventions_tell_equivalent_graphs_apart() {
     let follow =
         |row: usize, stream: &mut Stream| if row.is_multiple_of(2) { cause[row] } else { 2.0 * stream.normal() };
     let effect: Vec<f64> = (0..rows).map(|row| follow(row, &mut stream) + 0.5 * stream.normal()).collect();
-    let data = NodeData { names: ["x0", "x1"].map(String::from).to_vec(), columns: vec![cause, effect] };
+    let data = NodeData::new(["x0", "x1"].map(String::from).to_vec(), vec![cause, effect]);
     let set = Interventions::new((0..rows).map(|row| if row % 2 == 1 { 0b10 } else { 0 }).collect());
     let probability = |set: Interventions, from: usize, to: usize| {
         let dag = Dag::with_interventions(data.clone(), set, settings(GraphPrior::Graphs)).unwrap();

@@ -357,7 +357,7 @@ fn rows_in_which_a_node_was_set_do_not_count_for_it() {
             for (node, parents) in [(0, 0b110), (1, 0b101), (2, 0b001), (1, 0b000)] {
                 let kept = set.rows_without(node, rows);
                 let columns = whole.columns.iter().map(|column| kept.iter().map(|&row| column[row]).collect());
-                let part = NodeData { names: whole.names.clone(), columns: columns.collect() };
+                let part = NodeData::new(whole.names.clone(), columns.collect());
                 let part = Dag::new(part, settings.clone()).unwrap();
                 let part = if double { part.in_double_precision() } else { part };
                 let mut active = vec![false; made.space().node_width()];
@@ -391,7 +391,7 @@ fn interventions_say_which_way_an_edge_points() {
         .map(|row| if is_set(row) { 3.0 * stream.normal() } else { 2.0 * cause[row] + stream.normal() })
         .collect();
     let set = Interventions::new((0..rows).map(|row| if is_set(row) { 0b10 } else { 0 }).collect());
-    let data = NodeData { names: ["a", "b"].map(String::from).to_vec(), columns: vec![cause.clone(), effect.clone()] };
+    let data = NodeData::new(["a", "b"].map(String::from).to_vec(), vec![cause.clone(), effect.clone()]);
     let noise = Noise::Known { sigma };
     let settings = DagSettings { sem: Sem::Linear {}, noise, prior: GraphPrior::Graphs, ..DagSettings::default() };
     let made = Dag::with_interventions(data, set, settings).unwrap();
