@@ -147,7 +147,7 @@ impl ChangesArgs {
             Series::Events { times, .. } => (&["time"], vec![times]),
             Series::Rows { times, values, .. } => (&["time", "y"], vec![times, values]),
         };
-        write(names.iter().copied(), &columns, None, out)?;
+        write(names.iter().copied(), &columns, out)?;
         talk(&format!("wrote {} rows to {}", simulated.series.len(), out.display()));
         if let Series::Events { start, end, .. } = simulated.series {
             talk(&format!("events were observed from {start} to {end}"));
@@ -190,7 +190,7 @@ impl MixtureArgs {
         let (values, _) = truth.draw(*rows, *seed);
         let names = mixture::simulate::names(*columns);
         let columns: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
-        write(names.iter().map(String::as_str), &columns, None, out)?;
+        write(names.iter().map(String::as_str), &columns, out)?;
         talk(&format!("wrote {rows} rows of {components} components to {}", out.display()));
         Ok(())
     }
@@ -226,7 +226,7 @@ impl PeaksArgs {
         }
         let truth = peaks::simulate::Truth::spread((*shape).into(), *peaks, *noise);
         let (x, y) = truth.draw(*rows, *seed);
-        write(["x", "y"].into_iter(), &[&x, &y], None, out)?;
+        write(["x", "y"].into_iter(), &[&x, &y], out)?;
         talk(&format!("wrote {rows} rows to {}", out.display()));
         let places: Vec<String> = truth.peaks.iter().map(|peak| format!("{:.3}", peak.position)).collect();
         let what = if matches!(shape, ShapeName::Sinusoid) { "frequencies" } else { "positions" };
@@ -267,7 +267,7 @@ impl LayersArgs {
             &sounding.phase,
             &sounding.phase_error,
         ];
-        write(names.into_iter(), &columns, None, out)?;
+        write(names.into_iter(), &columns, out)?;
         talk(&format!("wrote {rows} rows to {}", out.display()));
         let depths: Vec<String> = earth.depths.iter().map(|depth| format!("{depth:.0} m")).collect();
         talk(&format!("interfaces: {}", if depths.is_empty() { "none".into() } else { depths.join(", ") }));
@@ -292,6 +292,10 @@ struct LinearDagArgs {
     /// Standard deviation of a node given its parents
     #[arg(long, value_name = "SIGMA", allow_negative_numbers = true, default_value_t = SimulationSettings::default().noise)]
     noise: f64,
+    /// How many nodes are categories, the last ones: in turn binary (no, yes), of three categories (a, b, c), and of ordered ones
+    /// (low, mid, high; for `vti dag --ordered`)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    categories: usize,
     /// In about this share of the rows set a node to a random number; the column `set` names it, for `vti dag --interventions set`
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true, default_value_t = 0.0)]
     interventions: f64,
@@ -352,7 +356,7 @@ fn write_selection(simulated: &Simulated, out: &Path, talk: &dyn Fn(&str)) -> Re
     let names = std::iter::once(response_name.as_str()).chain(terms.iter().map(|term| term.name.as_str()));
     let columns: Vec<&[f64]> =
         std::iter::once(&response[..]).chain(terms.iter().map(|term| &term.values[..])).collect();
-    write(names, &columns, None, out)?;
+    write(names, &columns, out)?;
     talk(&format!("wrote {} rows of y and {} covariates to {}", response.len(), terms.len(), out.display()));
     talk(&format!("relevant covariates: {}", relevant(simulated)));
     Ok(())
@@ -366,22 +370,29 @@ fn relevant(simulated: &Simulated) -> String {
 
 impl LinearDagArgs {
     fn run(&self, sem: Sem, talk: &dyn Fn(&str)) -> Result<()> {
-        let Self { nodes, rows, edge_probability, noise, interventions, seed, out, truth_out } = self;
+        let Self { nodes, rows, edge_probability, noise, categories, interventions, seed, out, truth_out } = self;
         let settings = SimulationSettings {
             nodes: *nodes,
             rows: *rows,
             sem,
             edge_probability: *edge_probability,
             noise: *noise,
+            categories: *categories,
             set_probability: *interventions,
             seed: *seed,
         };
         let simulated = simulate(&settings)?;
         let names = &simulated.table.names;
-        let columns: Vec<&[f64]> = simulated.table.columns.iter().map(Vec::as_slice).collect();
+        let column = |(node, column): (usize, &'_ Vec<f64>)| -> Vec<String> {
+            match simulated.table.categories(node) {
+                Some(levels) => column.iter().filter_map(|&place| levels.get(place as usize).cloned()).collect(),
+                None => column.iter().map(f64::to_string).collect(),
+            }
+        };
+        let columns: Vec<Vec<String>> = simulated.table.columns.iter().enumerate().map(column).collect();
         let set = |row: usize| (0..*nodes).find(|&node| simulated.interventions.is_set(row, node));
         let set = (*interventions > 0.0).then_some(|row: usize| set(row).map_or("", |node| names[node].as_str()));
-        write(names.iter().map(String::as_str), &columns, set.as_ref().map(|set| set as &Words<'_>), out)?;
+        write_cells(names.iter().map(String::as_str), &columns, set.as_ref().map(|set| set as &Words<'_>), out)?;
         talk(&format!("wrote {rows} rows of {nodes} nodes to {}", out.display()));
         let edges: Vec<(&str, &str)> =
             simulated.truth.edges().map(|(from, to)| (names[from].as_str(), names[to].as_str())).collect();
@@ -401,17 +412,23 @@ impl LinearDagArgs {
 /// What a row says in words.
 type Words<'a> = dyn Fn(usize) -> &'a str + 'a;
 
-/// Numbers are written so that they read back as the same numbers; `set` is a last column.
-fn write<'a>(
+/// Numbers are written so that they read back as the same numbers.
+fn write<'a>(names: impl Iterator<Item = &'a str>, columns: &[&[f64]], out: &Path) -> Result<()> {
+    let columns: Vec<Vec<String>> = columns.iter().map(|column| column.iter().map(f64::to_string).collect()).collect();
+    write_cells(names, &columns, None, out)
+}
+
+/// Cells by columns; `set` is a last column.
+fn write_cells<'a>(
     names: impl Iterator<Item = &'a str>,
-    columns: &[&[f64]],
+    columns: &[Vec<String>],
     set: Option<&Words<'_>>,
     out: &Path,
 ) -> Result<()> {
     let mut table = CsvTable::new(Cells::Guarded, names.chain(set.map(|_| "set")))?;
-    for row in 0..columns.first().map_or(0, |column| column.len()) {
-        let numbers = columns.iter().map(|column| column[row].to_string());
-        table.row(numbers.chain(set.map(|set| set(row).to_string())))?;
+    for row in 0..columns.first().map_or(0, Vec::len) {
+        let cells = columns.iter().map(|column| column[row].clone());
+        table.row(cells.chain(set.map(|set| set(row).to_string())))?;
     }
     save(&table.bytes()?, out)
 }
