@@ -134,6 +134,10 @@ class DagOptions(TableOptions, total=False):
     """What becomes of missing values."""
     log: bool | Names
     """Take logarithms of all columns, or of these."""
+    categorical: Names | None
+    """These columns hold categories, though they are numbers; texts and truths are categories without being named."""
+    ordered: Mapping[str, Sequence[str]] | str | None
+    """These hold ordered categories, lowest first."""
     scale: Literal["none", "centre", "columns", "table"] | None
     """How columns are brought to a common scale."""
     truth: str | os.PathLike[str] | None

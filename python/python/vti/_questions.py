@@ -118,6 +118,7 @@ def dag(data: Any, *, background: bool = False, **options: Any) -> Any:
 
     `data` is a table as for `select`; its columns are the nodes. All other arguments are the options of `vti dag` (`DagOptions`
     says what they mean); edges are pairs `("a", "b")` or texts `"a->b"`, tiers lists of columns, earliest first.
+    Columns of texts and of truths are categories; `ordered` gives levels by column, lowest first: `{"size": ["low", "mid", "high"]}`.
     """
     return _ask("dag", data, None, options, background)
 

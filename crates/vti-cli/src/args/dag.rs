@@ -149,7 +149,14 @@ pub(crate) struct GraphArgs {
     /// Take logarithms of all columns, or of these
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', num_args = 0.., require_equals = true, default_missing_value = ALL)]
     log: Vec<String>,
-    /// How columns are brought to a common scale [default: columns if the noise is unknown, none otherwise]
+    /// These columns hold categories, though they are numbers; texts, and true and false, are categories without being named
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    categorical: Vec<String>,
+    /// These hold ordered categories, lowest first: size=low<mid<high; of numbers the name is enough. Where nothing causes a column,
+    /// all probabilities of its categories are equally likely beforehand
+    #[arg(long, value_name = "COLUMN=LEVELS", value_delimiter = ',', value_parser = order)]
+    ordered: Vec<Order>,
+    /// How columns of numbers are brought to a common scale [default: columns if the noise is unknown, none otherwise]
     #[arg(long, value_enum)]
     scale: Option<ScaleName>,
     /// A graph to compare with: a CSV file of edges under the header from,to
@@ -160,6 +167,10 @@ pub(crate) struct GraphArgs {
 /// A word and the nodes it means.
 #[derive(Clone, Debug)]
 struct Target(String, Vec<String>);
+
+/// A column and its levels, lowest first.
+#[derive(Clone, Debug)]
+struct Order(String, Vec<String>);
 
 /// Columns of one tier.
 #[derive(Clone, Debug)]
@@ -200,6 +211,8 @@ impl GraphArgs {
             missing,
             missing_values,
             log,
+            categorical,
+            ordered,
             scale,
             truth,
         } = self;
@@ -235,6 +248,10 @@ impl GraphArgs {
         replace(&mut source.missing, &missing.map(Missing::from));
         replace_list(&mut source.missing_values, missing_values);
         replace_list(&mut asked.log, log);
+        replace_list(&mut asked.categorical, categorical);
+        if !ordered.is_empty() {
+            asked.ordered = ordered.into_iter().map(|Order(column, levels)| (column, levels)).collect();
+        }
         let scale = scale.map(|scale| match scale {
             ScaleName::None => Scaling::None,
             ScaleName::Centre => Scaling::Centre,
@@ -288,6 +305,16 @@ fn target(text: &str) -> Result<Target, String> {
     };
     let nodes = nodes.split(['+', ';']).map(|node| node.trim().to_string()).filter(|node| !node.is_empty());
     Ok(Target(word.trim().into(), nodes.collect()))
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    let (column, levels) = text.split_once('=').map_or((text, None), |(column, levels)| (column, Some(levels)));
+    let levels: Vec<String> =
+        levels.iter().flat_map(|levels| levels.split('<')).map(|level| level.trim().to_string()).collect();
+    if column.trim().is_empty() || levels.iter().any(String::is_empty) || levels.len() == 1 {
+        return Err("ordered categories are written column=low<mid<high, or column alone where they are numbers".into());
+    }
+    Ok(Order(column.trim().into(), levels))
 }
 
 fn tier(text: &str) -> Result<Tier, String> {

@@ -326,6 +326,12 @@ pub(crate) struct DagConfig {
     pub(crate) max_parents: Option<usize>,
     /// Of which columns logarithms are taken.
     pub(crate) log: Vec<String>,
+    /// Columns that hold categories, though they are numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) categorical: Vec<String>,
+    /// Columns of ordered categories with these, lowest first.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) ordered: BTreeMap<String, Vec<String>>,
     /// By the noise where it is not said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scale: Option<Scaling>,
@@ -351,6 +357,8 @@ impl Default for DagConfig {
             tiers: Vec::new(),
             max_parents: None,
             log: Vec::new(),
+            categorical: Vec::new(),
+            ordered: BTreeMap::new(),
             scale: None,
             truth: None,
         }

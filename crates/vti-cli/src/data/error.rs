@@ -121,8 +121,20 @@ pub(crate) enum DataError {
     FewRows { file: String, rows: usize, needed: usize },
     #[error("{file}: {rows} rows are too few for {columns} columns with the g-prior, at least {} are needed\nhint: leave columns out with --exclude, or use --prior normal:SCALE", columns + 2)]
     FewRowsForG { file: String, rows: usize, columns: usize },
-    #[error("{file}: {place}, column {c}: {k:?} is not a number, and nodes of a graph are numbers{}\nhint: mend the cell, or leave the column out with --exclude {c}", more(*count), c = shown(column), k = short(cell))]
+    #[error("{file}: {place}, column {c}: {k:?} is not a number, though most of the column's cells are{}\nhint: mend the cell, or say that the column holds categories with --categorical {c}, or leave it out with --exclude {c}", more(*count), c = shown(column), k = short(cell))]
     TextNode { file: String, place: String, column: String, cell: String, count: usize },
+    #[error(
+        "{name} is listed in both --categorical and --ordered\nhint: take it out of --categorical, if its categories have an order"
+    )]
+    TwoKinds { name: String },
+    #[error("{file}: column {c} holds texts, whose order is not known: {}\nhint: lowest first, --ordered '{c}={}'", joined(levels), levels.join("<"), c = shown(column))]
+    NoOrder { file: String, column: String, levels: Vec<String> },
+    #[error("{file}: column {c} has the category {l}, which --ordered does not name: {}\nhint: name all of them, lowest first", order.join("<"), c = shown(column), l = shown(level))]
+    NotInOrder { file: String, column: String, level: String, order: Vec<String> },
+    #[error("--ordered names {l} twice for {c}\nhint: each category has one place", c = shown(column), l = shown(level))]
+    LevelTwice { column: String, level: String },
+    #[error("{file}: column {c} holds categories, which have no logarithm\nhint: leave {c} out of --log", c = shown(column))]
+    LogOfCategories { file: String, column: String },
     #[error(
         "{file}: column {c} is constant, every cell is {v}: nothing can depend on it\nhint: leave it out with --exclude {c}", c = shown(column), v = shown(value))]
     ConstantNode { file: String, column: String, value: String },

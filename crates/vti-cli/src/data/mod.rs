@@ -1,5 +1,6 @@
 //! From a file to a response and terms, to the nodes of a graph, or to a series.
 
+mod categories;
 mod columns;
 mod csv;
 mod dates;
@@ -24,6 +25,7 @@ mod tidy;
 
 use vti::problem::selection::{Likelihood, RegressionData, SelectionError, SelectionSettings, TableError};
 
+pub(crate) use categories::Said;
 pub(crate) use columns::{ColumnChoice, LoadedColumns};
 pub(crate) use edges::{Edges, EdgesError, parse as parse_edges, read as read_edges};
 pub(crate) use encode::{Encoded, Reason};

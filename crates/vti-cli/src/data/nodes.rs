@@ -1,15 +1,16 @@
-//! From a file to the nodes of a graph: columns of numbers, transformed and scaled.
+//! From a file to the nodes of a graph: columns of numbers, transformed and scaled, and of categories.
 
 use std::collections::BTreeMap;
 
 use vti::answer::LeftOut;
 use vti::graph::Graph;
-use vti::problem::dag::{Interventions, NodeData, Scaling};
+use vti::problem::dag::{Interventions, NodeData, NodeKind, Scaling};
 
+use super::categories::{self, Said};
 use super::interventions::{self, Cells};
 use super::missing::{Missing, Words};
 use super::raw::{Raw, RawColumn};
-use super::schema::{all_or, check_kind, check_list, numbers, set};
+use super::schema::{all_or, check_list, numbers, set};
 use super::tidy::{Known, note, take_index, tidy};
 use super::{DataError, Source};
 
@@ -22,6 +23,8 @@ pub(crate) struct NodeChoice<'a> {
     /// Of which columns logarithms are taken; [`ALL`] for every one.
     pub(crate) log: &'a [String],
     pub(crate) scale: Scaling,
+    /// Which columns hold categories, as far as it is said.
+    pub(crate) said: Said<'a>,
     pub(crate) missing: Missing,
     /// Words for a missing value beside the usual ones.
     pub(crate) missing_values: &'a [String],
@@ -68,6 +71,7 @@ impl Nodes {
         check_list(&raw, choice.exclude, "--exclude", &[])?;
         check_list(&raw, choice.include, "--include", choice.exclude)?;
         check_list(&raw, &named_logs, "--log", choice.exclude)?;
+        choice.said.check(&raw, choice.exclude)?;
         let cells = choice.interventions.map(|name| Cells::take(&mut raw, name, choice.exclude)).transpose()?;
         raw.columns.retain(|column| {
             let name = column.name.as_str();
@@ -77,16 +81,17 @@ impl Nodes {
             response: None,
             required: set(&[]),
             named: include,
-            categorical: set(&[]),
+            categorical: choice.said.names().collect(),
             missing: choice.missing,
         };
         let tidied = tidy(&mut raw, &known)?;
         let (mut table, mut flaws) = (NodeData::default(), Vec::new());
         for column in &raw.columns {
-            let log = logged.contains(column.name.as_str()) || logged.contains(ALL);
-            match node(&raw, column, log) {
-                Ok(values) => {
+            let log = if logged.contains(column.name.as_str()) { Log::Named } else { Log::from(logged.contains(ALL)) };
+            match node(&raw, column, &choice.said, log) {
+                Ok((kind, values)) => {
                     table.columns.push(values);
+                    table.kinds.push(kind);
                     table.names.push(column.name.clone());
                 }
                 Err(error) => flaws.push((column.name.clone(), error)),
@@ -96,6 +101,8 @@ impl Nodes {
         check_sizes(&raw, table.names.len())?;
         let left_out: Vec<LeftOut> = index.into_iter().chain(tidied.left_out).collect();
         let mut notes: Vec<String> = left_out.iter().map(note).chain(tidied.notes).collect();
+        let nodes = table.names.iter().zip(&table.kinds).zip(&table.columns);
+        notes.extend(nodes.filter_map(|((name, kind), values)| categories::note(name, kind, values)));
         notes.extend(raw.decimal_commas.then(|| "numbers are read with decimal commas".to_string()));
         let interventions = match &cells {
             Some(cells) => cells.read(&raw, &table.names, choice.targets)?,
@@ -112,26 +119,43 @@ impl Nodes {
     }
 }
 
-/// The numbers of a node.
-fn node(raw: &Raw, column: &RawColumn, log: bool) -> Result<Vec<f64>, DataError> {
-    check_kind(raw, column)?;
+/// Whether the logarithm of a column is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Log {
+    No,
+    /// Of all columns of numbers.
+    Numbers,
+    /// Of this one.
+    Named,
+}
+
+impl From<bool> for Log {
+    fn from(of_all: bool) -> Self {
+        if of_all { Self::Numbers } else { Self::No }
+    }
+}
+
+/// What a node is, and its numbers.
+fn node(raw: &Raw, column: &RawColumn, said: &Said<'_>, log: Log) -> Result<(NodeKind, Vec<f64>), DataError> {
     let (file, name) = (|| raw.file.clone(), || column.name.clone());
-    if let Some((row, cell)) = column.texts().next() {
-        let (place, cell, count) = (raw.place(row), cell.to_string(), column.texts().count());
-        return Err(DataError::TextNode { file: file(), place, column: name(), cell, count });
+    if let Some(found) = said.categories(raw, column)? {
+        return match log {
+            Log::Named => Err(DataError::LogOfCategories { file: file(), column: name() }),
+            Log::No | Log::Numbers => Ok(found),
+        };
     }
     let mut values = numbers(raw, column)?;
     if values.iter().all(|value| *value == values[0]) {
         return Err(DataError::ConstantNode { file: file(), column: name(), value: values[0].to_string() });
     }
-    if log {
+    if log != Log::No {
         if let Some(row) = values.iter().position(|value| *value <= 0.0) {
             let (place, value) = (raw.place(row), values[row]);
             return Err(DataError::NotPositive { file: file(), place, column: name(), value });
         }
         values.iter_mut().for_each(|value| *value = value.ln());
     }
-    Ok(values)
+    Ok((NodeKind::Number, values))
 }
 
 fn check_sizes(raw: &Raw, nodes: usize) -> Result<(), DataError> {

@@ -10,8 +10,9 @@ use vti::problem::dag::{Dag, DagError, DagSettings, Noise, RulesError, Score, Se
 
 use super::{InClosedForm, Question, other_kind};
 use crate::config::{Config, DagConfig, Precision, ProblemConfig};
-use crate::data::{Edges, NodeChoice, Nodes, read_edges};
+use crate::data::{Edges, NodeChoice, Nodes, Said, read_edges};
 use crate::failure::Usage;
+use crate::shown::shown;
 
 /// Causal graphs with their data.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ impl Question for Causal {
             exclude: &source.exclude,
             log: &asked.log,
             scale: asked.scale(),
+            said: Said { categorical: &asked.categorical, ordered: &asked.ordered },
             missing: source.missing,
             missing_values: &source.missing_values,
             interventions: asked.interventions.as_deref(),
@@ -46,6 +48,12 @@ impl Question for Causal {
         notes.extend(truth.iter().flat_map(|(_, edges)| edges.notes.clone()));
         let dag = Dag::with_interventions(nodes.table.clone(), nodes.interventions.clone(), settings);
         let dag = dag.map_err(|error| explain(error, names))?;
+        if let (Sem::Linear {}, Some(name)) = (asked.sem, dag.table().first_of_categories()) {
+            notes.push(format!(
+                "{} holds categories, whose evidences have no closed form: graphs are learned and checked, not summed exactly",
+                shown(name)
+            ));
+        }
         let dag = if config.machine.precision == Precision::F64 { dag.in_double_precision() } else { dag };
         Ok(Self { nodes, dag: Arc::new(dag), truth, notes })
     }
@@ -73,7 +81,12 @@ impl Question for Causal {
             Score::Independent {} => "",
             Score::Bge { .. } => ", BGe score",
         };
-        format!("{} rows, graphs over {} nodes, {sem}, {noise}{score}", self.nodes.rows(), self.nodes.table.names.len())
+        let table = &self.nodes.table;
+        let count = table.names.len();
+        let of_categories = (0..count).filter(|&node| table.categories(node).is_some()).count();
+        let of_categories =
+            if of_categories == 0 { String::new() } else { format!(" ({of_categories} of categories)") };
+        format!("{} rows, graphs over {count} nodes{of_categories}, {sem}, {noise}{score}", self.nodes.rows())
     }
 
     fn notes(&self) -> &[String] {

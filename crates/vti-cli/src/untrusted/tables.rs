@@ -6,7 +6,7 @@ use vti::problem::dag::Scaling;
 use vti::problem::selection::{CoefficientPrior, Selection, SelectionSettings, Standardise};
 use vti::space::Heredity;
 
-use crate::data::{Choice, Missing, NodeChoice, Nodes, Source, Words, load, parse_edges};
+use crate::data::{Choice, Missing, NodeChoice, Nodes, Said, Source, Words, load, parse_edges};
 
 /// What packed tables may come to here.
 const MAX_UNPACKED: u64 = 1 << 16;
@@ -37,12 +37,13 @@ fn table(source: &Source) -> bool {
             Err(error) => drop(error.to_string()),
         }
     }
-    let targets = BTreeMap::new();
+    let (targets, ordered) = (BTreeMap::new(), BTreeMap::new());
     let choice = NodeChoice {
         include: &[],
         exclude: &[],
         log: &[],
         scale: Scaling::Columns,
+        said: Said { categorical: &[], ordered: &ordered },
         missing: Missing::Drop,
         missing_values: &[],
         interventions: None,

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod categories;
 mod changepoints;
 mod checks;
 mod counting;
