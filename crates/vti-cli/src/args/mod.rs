@@ -117,17 +117,14 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// Options that were given and that a run without training does not heed.
     pub(crate) fn of_training(&self, method: Method) -> Vec<String> {
-        let is_timed = method == Method::Search;
         let given = [
             ("--steps", self.steps.is_some()),
-            ("--time-limit", self.time_limit.is_some() && !is_timed),
             ("--precision", self.precision.is_some()),
             ("--replicates", self.replicates.is_some()),
         ];
         let options = given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_string());
         let sections = ["models.", "flow.", "train.steps", "train.batch", "train.replicates"];
-        let sections = sections.into_iter().chain((!is_timed).then_some("train.time_limit"));
-        let sections: Vec<&str> = sections.chain((!is_timed).then_some("search.")).collect();
+        let sections: Vec<&str> = sections.into_iter().chain((method != Method::Search).then_some("search.")).collect();
         let sets = self.set.iter().filter(|set| sections.iter().any(|section| set.trim_start().starts_with(section)));
         options.chain(sets.map(|set| format!("--set {set}"))).collect()
     }

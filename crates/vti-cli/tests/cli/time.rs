@@ -113,6 +113,21 @@ fn a_time_limit_is_for_everything_and_says_what_it_left_out() {
 }
 
 #[test]
+fn an_exact_answer_that_takes_longer_than_its_limit_is_given_up() {
+    let scratch = Scratch::new();
+    let made = "simulate correlated --rows 60 --covariates 19 --out t.csv";
+    scratch.fine(&made.split_whitespace().collect::<Vec<&str>>());
+    let exact = "select t.csv --response y --prior normal:1 --out run --threads 1 --time-limit 0.2s";
+    let outcome = scratch.run(&exact.split_whitespace().collect::<Vec<&str>>());
+    assert_eq!(outcome.code, Some(1), "{}", outcome.talk);
+    for part in ["was not found within the time limit", "longer --time-limit, or --method vti"] {
+        assert!(outcome.talk.contains(part), "{part}: {}", outcome.talk);
+    }
+    assert!(!outcome.talk.contains("no effect"), "{}", outcome.talk);
+    assert!(!scratch.path("run/summary.json").exists());
+}
+
+#[test]
 fn chains_over_models_have_their_climb_cut() {
     let scratch = Scratch::new();
     let made = "simulate correlated --rows 60 --covariates 300 --out t.csv";
