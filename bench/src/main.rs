@@ -39,6 +39,8 @@ enum Command {
     Search(Options),
     /// How much longer four runs take at once than one alone
     Sharing(Options),
+    /// Evidences of numbers of components beside those of independent programs
+    Evidences(trust::evidences::EvidenceOptions),
     /// Whether verdicts can be relied on: problems whose answers are known
     Trust(trust::TrustOptions),
 }
@@ -84,6 +86,7 @@ fn main() -> Result<()> {
         Command::Quality(options) => quality::run(&options),
         Command::Search(options) => search::run(&options),
         Command::Sharing(options) => sharing::run(&options),
+        Command::Evidences(arguments) => trust::evidences::run(&arguments),
         Command::Trust(arguments) => trust::run(&arguments),
     }
 }

@@ -9,7 +9,7 @@ use crate::process::{cargo, python, run as must};
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct BenchArgs {
-    /// flow, models, sem, quality, search, sharing or trust, and its options
+    /// flow, models, sem, quality, search, sharing, evidences or trust, and its options
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }

@@ -1,13 +1,15 @@
 //! Numbers of components whose evidences an independent program found: bench/reference/counting.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use vti::prior::Prior;
-use vti::problem::Problem;
-use vti::problem::layers::{LayerPriors, LayerSettings, Magnetotelluric, Sounding, layers};
+use vti::problem::layers::{Earth, Forward, LayerPriors, LayerSettings, Magnetotelluric, Sounding, layers};
 use vti::problem::mixture::{Key, Mixture, MixtureSettings, Observations};
 use vti::problem::peaks::{PeakSettings, PeakShape, Peaks, Spectrum};
+use vti::problem::{DensityError, Problem};
+use vti::workers::Workers;
 
 use super::known::{Plan, Question};
 use super::own::own;
@@ -68,6 +70,37 @@ fn log_galaxies(model: &[u16]) -> f64 {
     OF_GALAXIES.get(place).copied().unwrap_or_else(beyond).ln()
 }
 
+/// Earths that [`Counted`] was asked for.
+static EARTHS: AtomicU64 = AtomicU64::new(0);
+
+/// How many earths forward functions were asked for so far; one with its gradient is one.
+pub(super) fn earths_asked() -> u64 {
+    EARTHS.load(Ordering::Relaxed)
+}
+
+/// Magnetotelluric data whose earths are counted.
+#[derive(Debug)]
+struct Counted(Magnetotelluric);
+
+impl Forward for Counted {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn predict(&self, earths: &[Earth], predicted: &mut [f64], workers: &Workers) -> Result<(), DensityError> {
+        EARTHS.fetch_add(earths.len() as u64, Ordering::Relaxed);
+        self.0.predict(earths, predicted, workers)
+    }
+
+    fn has_gradient(&self) -> bool {
+        true
+    }
+
+    fn pull_back(&self, earth: &Earth, by_predicted: &[f64], by_depth: &mut [f64], by_value: &mut [f64]) {
+        self.0.pull_back(earth, by_predicted, by_depth, by_value);
+    }
+}
+
 fn earths() -> Result<Arc<dyn Problem>> {
     let columns = columns(SOUNDING)?;
     let [periods, resistivity, resistivity_error, phase, phase_error] =
@@ -79,13 +112,16 @@ fn earths() -> Result<Arc<dyn Problem>> {
         factor: None,
     };
     let settings = LayerSettings { max_layers: OF_LAYERS.len(), prior, ..LayerSettings::default() };
-    let forward = Arc::new(Magnetotelluric::new(&sounding.periods));
+    let forward = Arc::new(Counted(Magnetotelluric::new(&sounding.periods)));
     Ok(Arc::new(layers(sounding.observed()?, forward, "resistivity", &settings)?))
 }
 
 fn plan(name: &str, known: &'static [f64], problem: impl Fn() -> Result<Arc<dyn Problem>> + 'static) -> Plan {
     own(name, move || Ok(Question::Count(problem()?)), move |model: &[u16]| known[usize::from(model[0])])
 }
+
+/// Of galaxies only probabilities are known.
+pub(super) const GALAXIES_NAME: &str = "galaxies";
 
 /// A mixture under two keys, peaks, sinusoids, galaxies, and layers. Change points of events (coal) are not learned: their exact answer
 /// is compared with its reference by the library's tests.
@@ -95,7 +131,7 @@ pub(super) fn plans() -> Vec<Plan> {
         plan("mixture, by precisions", OF_POINTS, || mixture(Key::Precision)),
         plan("peaks", OF_BUMPS, || peaks(PeakShape::Gaussian, BUMPS, OF_BUMPS.len() - 1)),
         plan("sinusoids", OF_TONES, || peaks(PeakShape::Sinusoid, TONES, OF_TONES.len() - 1)),
-        own("galaxies", || Ok(Question::Count(galaxies()?)), log_galaxies),
+        own(GALAXIES_NAME, || Ok(Question::Count(galaxies()?)), log_galaxies),
         own("layers", || Ok(Question::Slow(earths()?)), |model: &[u16]| OF_LAYERS[usize::from(model[0])]),
     ]
 }

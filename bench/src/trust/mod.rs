@@ -2,6 +2,7 @@
 
 mod brute;
 mod counting;
+pub(crate) mod evidences;
 mod gaussian;
 mod graphs;
 mod judge;

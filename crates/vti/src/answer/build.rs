@@ -1,6 +1,6 @@
 //! From a check, chains where there were any and the exact answer where it is known to an answer.
 
-use super::count::{Counts, evidence_of};
+use super::count::Counts;
 use super::features::{DrawnParts, parts};
 use super::graph::Weighted;
 use super::heed::heed;
@@ -210,7 +210,7 @@ impl<'a> Building<'a> {
         };
         let models: Vec<ModelAnswer> = self.corrections().iter().map(|model| self.model(model, counting)).collect();
         let Estimate { value, se } = match self.by {
-            By::Particles(opinion) => opinion.log_evidence,
+            By::Particles(opinion) => opinion.surest_log_evidence(),
             By::Weights | By::Chains(_) => self.check.log_evidence,
         };
         let facts = |refined: &Refined| ChainFacts {
@@ -448,7 +448,7 @@ impl<'a> Building<'a> {
     }
 
     fn model(&self, model: &ModelCorrection, counting: Option<&dyn Counting>) -> ModelAnswer {
-        // Chains and particles know nothing about evidences of single models; the check may.
+        // Chains know nothing about evidences of single models; the check may.
         let checked = match self.by {
             By::Weights => Some(model),
             _ => self.check.correction.models.iter().find(|other| other.model == model.model),
@@ -469,10 +469,7 @@ impl<'a> Building<'a> {
                 se: model.corrected.se.min(f64::MAX),
                 exact: self.exact.and_then(|exact| exact.probability(&model.model)),
             },
-            log_evidence: match (self.by, counting) {
-                (By::Particles(opinion), Some(counting)) => evidence_of(counting, model, opinion.log_evidence),
-                _ => checked.and_then(|checked| Some(checked.evidence?.estimate())),
-            },
+            log_evidence: model.evidence.or(checked.and_then(|checked| checked.evidence)).map(|found| found.estimate()),
             khat: checked.and_then(|checked| checked.khat).filter(|khat| khat.is_finite()),
         }
     }

@@ -1,18 +1,20 @@
 //! The check by importance weights.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::CheckError;
 use super::blocks::{self, BlockCheck, khat_of};
-use super::correction::{Correction, ModelCorrection};
+use super::bridge::{self, FromStrata};
+use super::correction::Correction;
+use super::groups::Groups;
 use super::opinion::{self, FromQ, Opinion, OpinionSettings};
 use super::particles::{Kept, Particles};
 use super::strata::{self, Stratified};
 use super::verdict::{Verdict, Weighed};
 use crate::device::Device;
-use crate::evidence::{AnnealSettings, Evidence, EvidenceMethod};
+use crate::evidence::AnnealSettings;
 use crate::optimise::SettingError;
 use crate::posterior::{Draws, Posterior};
 use crate::smc::SmcSettings;
@@ -24,7 +26,7 @@ use crate::train::LessonSettings;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckSettings {
-    /// Draws from q, about; models that matter get at least 32 each, which may add up to more.
+    /// Draws from q, about; models that matter get at least 32 each, and an eighth of all alike, which may add up to more.
     pub draws: usize,
     /// For how many of the most probable models k̂ and evidence are reported.
     pub leading: usize,
@@ -56,10 +58,12 @@ impl CheckSettings {
         Self { opinion, ..Self::default() }
     }
 
-    /// Settings for densities each of which takes long: a few draws, and a few particles for a look beyond q.
+    /// Settings for densities each of which takes long: a few draws, and half of the particles that q learns from for a look beyond it;
+    /// twice as many, moved twice as often, where that does not say enough.
     pub fn sparing() -> Self {
-        let opinion = OpinionSettings { repeats: 1, smc: SmcSettings::sparing(), ..OpinionSettings::default() };
-        Self { draws: 6000, opinion, ..Self::default() }
+        let smc = SmcSettings { particles: 64, kept: 6, ..SmcSettings::sparing() };
+        let opinion = OpinionSettings { repeats: 1, smc, ..OpinionSettings::default() };
+        Self { draws: 5000, opinion, ..Self::default() }
     }
 
     /// Refuses settings that make no sense.
@@ -81,7 +85,8 @@ pub struct Check {
     pub threshold: f64,
     /// `(Σ w)² / Σ w²`.
     pub effective_draws: f64,
-    /// Log evidence `log p(y)`; the standard error is that of its logarithm.
+    /// Log evidence `log p(y)`, by weights or, where that is surer, by draws of q and particles together; the standard error is that of
+    /// its logarithm.
     pub log_evidence: Estimate,
     /// The bound `E_q[log p(m) η(θ | m) − log q(m, θ)]`.
     pub elbo: Estimate,
@@ -241,14 +246,15 @@ pub(super) fn check_after<D: Device>(
     let found = Found { khat, threshold, log_evidence, correction, verdict, check: None };
     let blocks = blocks::correct(posterior, &draws, &found.correction.models, settings, runs, watch)?;
     let is_seconded = blocks.as_ref().and_then(|found| found.check.as_ref()).is_some_and(|check| check.is_seconded);
-    let opinion = if is_seconded {
+    let mut opinion = if is_seconded {
         None
     } else {
         let known = FromQ { lessons, draws: &draws, parts: q_parts, log_evidence: log_evidence.value, is_even };
         let go_on = &mut |share: f64| watch((share * OPINION_PARTS) as usize, OPINION_PARTS as usize);
         opinion::opinion(posterior, &known, &settings.opinion, tempered, go_on)?
     };
-    let Found { khat, threshold, mut log_evidence, correction, verdict, check: blocks, .. } = blocks.unwrap_or(found);
+    let Found { khat, threshold, mut log_evidence, mut correction, verdict, check: blocks, .. } =
+        blocks.unwrap_or(found);
     // Particles may find less than the bound, and then it says how far off they are at least.
     log_evidence.se = log_evidence.se.max(elbo.value - 4.0 * elbo.se - log_evidence.value);
     let (verdict, prefers_opinion) = match &opinion {
@@ -259,6 +265,11 @@ pub(super) fn check_after<D: Device>(
             Verdict::of_opinion(&weighed, opinion, posterior.warnings())
         }
     };
+    if let Some(opinion) = &mut opinion {
+        let strata = FromStrata { draws: &draws, weights: &q_weights, ends: &ends, words: &words };
+        bridge::settle(&**posterior.problem(), &strata, &mut correction, opinion);
+        log_evidence = opinion.log_evidence_with_q.filter(|both| both.se < log_evidence.se).unwrap_or(log_evidence);
+    }
     Ok(Check {
         khat,
         threshold,
@@ -368,102 +379,4 @@ fn bound(stratified: &Stratified) -> Estimate {
         start = end;
     }
     Estimate { value, se: variance.sqrt() / weight }
-}
-
-/// Draws by model, where several words may mean one.
-struct Groups {
-    models: Vec<Model>,
-    /// Group of each draw.
-    of_draw: Vec<usize>,
-    /// Strata of each group that hold nothing else.
-    own: Vec<Vec<usize>>,
-    /// Where each stratum starts.
-    starts: Vec<usize>,
-    q: Vec<f64>,
-}
-
-impl Groups {
-    fn new<D: Device>(posterior: &Posterior<D>, draws: &Draws, words: &[(Option<Model>, f64)], ends: &[usize]) -> Self {
-        let space = posterior.family().space();
-        let mut numbers: HashMap<Model, usize> = HashMap::new();
-        let mut seen: HashSet<&[u16]> = HashSet::new();
-        let mut groups =
-            Self { models: Vec::new(), of_draw: Vec::new(), own: Vec::new(), starts: Vec::new(), q: Vec::new() };
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        groups.starts = starts.take(ends.len()).collect();
-        for (stratum, &end) in ends.iter().enumerate() {
-            let mut last = None;
-            for row in groups.starts[stratum]..end {
-                let word = draws.word(row);
-                // Neighbours mostly have one word: all draws of a stratum of its own do.
-                let number = match last {
-                    Some(number) if row > groups.starts[stratum] && draws.word(row - 1) == word => number,
-                    _ => {
-                        let mut canonical = word.to_vec();
-                        space.canonical(&mut canonical);
-                        let next = numbers.len();
-                        *numbers.entry(Model::from(canonical)).or_insert_with_key(|model| {
-                            groups.models.push(model.clone());
-                            groups.own.push(Vec::new());
-                            groups.q.push(0.0);
-                            next
-                        })
-                    }
-                };
-                if seen.insert(word) {
-                    groups.q[number] += draws.log_q_model[row].exp();
-                }
-                groups.of_draw.push(number);
-                last = Some(number);
-            }
-            if let (Some((Some(_), _)), Some(number)) = (words.get(stratum), last) {
-                groups.own[number].push(stratum);
-            }
-        }
-        groups
-    }
-
-    /// Corrected probabilities of all groups, with evidence and k̂ of the leading ones.
-    fn correct<D: Device>(
-        &self,
-        posterior: &Posterior<D>,
-        draws: &Draws,
-        strata: &[Stratum<'_>],
-        tails: &[Smoothed],
-        leading: usize,
-    ) -> Result<Correction, CheckError> {
-        let space = posterior.family().space();
-        let mut counts = vec![0; self.models.len()];
-        self.of_draw.iter().for_each(|&group| counts[group] += 1);
-        let shares =
-            stats::shares(strata, self.models.len(), |stratum, draw| self.of_draw[self.starts[stratum] + draw])?;
-        let models = self.models.iter().enumerate().map(|(group, model)| ModelCorrection {
-            model: model.clone(),
-            label: space.label(model),
-            q: self.q[group],
-            corrected: shares[group],
-            evidence: None,
-            khat: None,
-            draws: counts[group],
-        });
-        let mut correction = Correction::estimated(models.collect());
-        let numbers: HashMap<&Model, usize> = self.models.iter().zip(0..).collect();
-        for model in correction.models.iter_mut().take(leading) {
-            let group = numbers[&model.model];
-            // Evidence and k̂ of one model need draws of that model only: those of its largest stratum.
-            let largest = self.own[group].iter().copied().max_by_key(|&stratum| strata[stratum].log_weights.len());
-            if let Some(stratum) = largest {
-                model.khat = khat_of(strata[stratum].log_weights, tails[stratum].khat);
-                let log_prior = posterior.problem().log_prior(draws.word(self.starts[stratum]));
-                // A stratum whose draws all have weight 0 says nothing.
-                model.evidence = stats::log_total(&strata[stratum..=stratum]).ok().map(|total| Evidence {
-                    log_evidence: total.value - log_prior,
-                    se: total.se,
-                    method: EvidenceMethod::Importance,
-                    calls: strata[stratum].log_weights.len(),
-                });
-            }
-        }
-        Ok(correction)
-    }
 }

@@ -110,7 +110,7 @@ fn lesson(check: &Check) -> Option<Lesson<'_>> {
         // Particles that have lost something teach nothing.
         (Some(_), _) if check.verdict.kind == VerdictKind::DoNotTrust && !check.prefers_opinion => None,
         (Some(opinion), _) => {
-            let needs = check.prefers_opinion || !opinion.is_covered() || opinion.distance() > far;
+            let needs = check.prefers_opinion || !opinion.is_covered() || opinion.clear_distance() > far;
             needs.then(|| opinion.lesson())
         }
         (None, Some(blocks)) => {

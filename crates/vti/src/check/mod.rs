@@ -8,10 +8,12 @@
 mod annealing;
 mod beyond;
 mod blocks;
+mod bridge;
 mod chain;
 mod correction;
 mod error;
 mod evidences;
+mod groups;
 mod importance;
 mod lesson;
 mod line;

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::CheckError;
+use super::bridge::FromParticles;
 use super::correction::{Correction, ModelCorrection};
 use super::particles::{How, Tempered};
 use crate::device::Device;
@@ -112,8 +113,11 @@ pub struct Opinion {
     pub parts_q: Vec<f64>,
     /// And as the sampler found it.
     pub parts: Vec<Estimate>,
-    /// `log p(y)`.
+    /// `log p(y)`, as particles found it on their way from the prior.
     pub log_evidence: Estimate,
+    /// The same by their draws and those of q together (bridge sampling); none where there are not enough runs, or where q has learned
+    /// from all that were found.
+    pub log_evidence_with_q: Option<Estimate>,
     /// Independent runs.
     pub runs: usize,
     /// How many equally good runs would say as much, see [`Sampled::effective_runs`].
@@ -133,6 +137,26 @@ pub struct Opinion {
     /// What it rests on.
     #[serde(skip)]
     pub(super) tempered: Tempered,
+    /// What q has not learned from.
+    #[serde(skip)]
+    unlearned: Unlearned,
+}
+
+/// Draws that q has not learned from: where it has, it is nearer to them than to the posterior.
+#[derive(Clone, Debug)]
+enum Unlearned {
+    /// All.
+    Own,
+    /// Others than those of the opinion, if any.
+    Others(Option<Box<Others>>),
+}
+
+/// Draws of others, with their log weights and where runs end.
+#[derive(Clone, Debug)]
+struct Others {
+    draws: Draws,
+    log_weights: Vec<f64>,
+    ends: Vec<usize>,
 }
 
 /// Runs that count for much less than their number disagree too much.
@@ -155,6 +179,25 @@ impl Opinion {
     /// The posterior mean of a function of the draws, by their places.
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Estimate {
         self.tempered.sampled.mean(f)
+    }
+
+    /// `log p(y)`, by particles alone or together with q, whichever is surer.
+    pub fn surest_log_evidence(&self) -> Estimate {
+        self.log_evidence_with_q.filter(|both| both.se < self.log_evidence.se).unwrap_or(self.log_evidence)
+    }
+
+    /// Draws that q has not learned from.
+    pub(super) fn unlearned(&self) -> Option<FromParticles<'_>> {
+        match &self.unlearned {
+            Unlearned::Own => {
+                let ends = self.tempered.sampled.ends();
+                Some(FromParticles { draws: &self.draws, log_weights: &self.log_weights, ends })
+            }
+            Unlearned::Others(others) => others.as_deref().map(|others| {
+                let Others { draws, log_weights, ends } = others;
+                FromParticles { draws, log_weights, ends }
+            }),
+        }
     }
 
     /// Whether no more need be known: of a q that has lost nothing, or by itself.
@@ -203,6 +246,14 @@ impl Opinion {
     pub fn distance(&self) -> f64 {
         let parts = self.parts_q.iter().zip(&self.parts).map(|(q, part)| (q - part.value).abs());
         let models = self.leading().map(|model| (model.q - model.corrected.value).abs());
+        parts.chain(models).fold(0.0, f64::max)
+    }
+
+    /// The same beyond two errors, which a few particles make large.
+    pub(super) fn clear_distance(&self) -> f64 {
+        let clear = |q: f64, found: &Estimate| (q - found.value).abs() - 2.0 * found.se;
+        let parts = self.parts_q.iter().zip(&self.parts).map(|(q, part)| clear(*q, part));
+        let models = self.leading().map(|model| clear(model.q, &model.corrected));
         parts.chain(models).fold(0.0, f64::max)
     }
 
@@ -263,7 +314,8 @@ pub(super) fn opinion<D: Device>(
         let how = How { round, smc: smc.clone(), is_repeated: false };
         let seed = posterior.seed().wrapping_add(round as u64);
         let Some(sampled) = sample(posterior, &reference, smc, seed, go_on)? else { continue };
-        let mut opinion = conclude(posterior, Tempered { how, sampled }, known)?;
+        let before = found.as_ref().map(|found| Box::new(found.tempered.sampled.clone()));
+        let mut opinion = conclude(posterior, Tempered { how, sampled, before }, known)?;
         opinion.is_repeated = found.as_ref().is_some_and(|before| before.agrees(&opinion));
         opinion.tempered.how.is_repeated = opinion.is_repeated;
         found = Some(opinion);
@@ -285,7 +337,8 @@ fn sample<D: Device>(
     Ok(sampler.found().filter(|_| is_done))
 }
 
-/// What particles found that q has learned from, and whether it has density wherever others are found, of the size of the first round.
+/// What particles found that q has learned from, and whether it has density wherever others were found: those of the round before, or
+/// new ones of the size of the first round.
 fn of_learned<D: Device>(
     posterior: &Posterior<D>,
     learned: &Tempered,
@@ -295,15 +348,16 @@ fn of_learned<D: Device>(
 ) -> Result<Opinion, CheckError> {
     let mut opinion = conclude(posterior, learned.clone(), known)?;
     let seed = posterior.seed().wrapping_add(u64::from(known.lessons) << 32);
-    let first = settings.rounds().into_iter().next();
-    let others = first.map(|smc| sample(posterior, reference, smc, seed, go_on)).transpose()?.flatten();
-    opinion.uncovered = match others {
-        None => 1.0,
-        Some(others) => {
-            let (draws, log_weights) = draws_of(posterior, &others)?;
-            uncovered(&draws, &log_weights, known.log_evidence).max(opinion.uncovered)
-        }
+    let first = settings.rounds().into_iter().next().filter(|_| learned.before.is_none());
+    let new = first.map(|smc| sample(posterior, reference, smc, seed, go_on)).transpose()?.flatten();
+    let Some(others) = learned.before.as_deref().or(new.as_ref()) else {
+        (opinion.uncovered, opinion.unlearned) = (1.0, Unlearned::Others(None));
+        return Ok(opinion);
     };
+    let (draws, log_weights) = draws_of(posterior, others)?;
+    opinion.uncovered = uncovered(&draws, &log_weights, known.log_evidence).max(opinion.uncovered);
+    let ends = others.ends().to_vec();
+    opinion.unlearned = Unlearned::Others(Some(Box::new(Others { draws, log_weights, ends })));
     Ok(opinion)
 }
 
@@ -369,6 +423,7 @@ fn conclude<D: Device>(posterior: &Posterior<D>, tempered: Tempered, known: &Fro
         parts_q: known.parts.clone(),
         parts: sampled.parts.clone(),
         log_evidence: sampled.log_evidence,
+        log_evidence_with_q: None,
         runs: sampled.runs(),
         effective_runs: sampled.effective_runs(),
         missing,
@@ -377,6 +432,7 @@ fn conclude<D: Device>(posterior: &Posterior<D>, tempered: Tempered, known: &Fro
         draws,
         log_weights,
         tempered,
+        unlearned: Unlearned::Own,
     })
 }
 

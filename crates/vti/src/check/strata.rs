@@ -37,6 +37,10 @@ const MIN_EXPECTED_DRAWS: f64 = 8.0;
 /// The fewest draws of a stratum.
 const MIN_STRATUM_DRAWS: usize = 32;
 
+/// And of a few strata each has at least what an eighth of all draws would be, shared out alike: evidences of models that are hardly
+/// probable are reported too.
+const EVEN_SHARE: f64 = 0.125;
+
 /// The most strata.
 const MAX_STRATA: usize = 4096;
 
@@ -52,8 +56,9 @@ pub(super) fn draw<D: Device>(posterior: &Posterior<D>, count: usize) -> Result<
     let share: f64 = leading.iter().map(|(_, q)| q).sum();
     let rest = (1.0 - share).max(0.0);
     let (mut words, mut ends) = (Vec::new(), Vec::new());
+    let least = ((EVEN_SHARE * count as f64 / leading.len().max(1) as f64) as usize).max(MIN_STRATUM_DRAWS);
     for (model, q) in &leading {
-        let n = ((count as f64 * q).round() as usize).max(MIN_STRATUM_DRAWS);
+        let n = ((count as f64 * q).round() as usize).max(least);
         (0..n).for_each(|_| words.extend_from_slice(model));
         ends.push(ends.last().copied().unwrap_or(0) + n);
     }

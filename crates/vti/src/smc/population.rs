@@ -20,6 +20,11 @@ const TRAJECTORY_RATE: f64 = 0.8;
 const FIRST_STEP: f64 = 0.3;
 const STEP_SIZES: std::ops::RangeInclusive<f64> = 0.002..=1.5;
 
+/// A number of components that has less than this of all that was counted is rare; and at most so many particles of rare ones are kept
+/// for each particle of the last round.
+const RARE_SHARE: f64 = 1.0 / 16.0;
+const RARE_PER_PARTICLE: usize = 2;
+
 /// The reference counts as so many particles for where coordinates lie.
 const REFERENCE_WEIGHT: f64 = 2.0;
 
@@ -173,6 +178,8 @@ pub(super) struct Population<'a> {
     pub(super) run: Run,
     /// Particles of all rounds at the end, where they are wanted.
     pub(super) rounds: Option<Vec<Particle>>,
+    /// Particles of rare numbers of components from rounds before the last.
+    pub(super) rare: Vec<Particle>,
 }
 
 impl<'a> Population<'a> {
@@ -247,6 +254,7 @@ impl<'a> Population<'a> {
             calls: 0,
             run: Run::default(),
             rounds: None,
+            rare: Vec::new(),
         }
     }
 
@@ -297,15 +305,28 @@ impl<'a> Population<'a> {
         self.particles.clone_from(&self.proposals);
     }
 
-    /// Counts the models of all particles, once more at the end.
-    pub(super) fn keep(&mut self) {
-        if let Stage::Kept(rounds) = &mut self.stage {
-            *rounds += 1;
+    /// Counts the models of all particles, once more at the end, one of so many times.
+    pub(super) fn keep(&mut self, kept: usize) {
+        if let Stage::Kept(round) = &mut self.stage {
+            *round += 1;
+            let round = *round;
+            self.run.count(&self.particles);
             if let Some(rounds) = &mut self.rounds {
                 rounds.extend_from_slice(&self.particles);
+            } else if round < kept && self.jumps.is_some_and(|problem| problem.jumps().is_some()) {
+                self.keep_rare(round, kept);
             }
-            self.run.count(&self.particles);
         }
+    }
+
+    /// Keeps some particles of numbers of components that the last round would have few of, as many of each round.
+    fn keep_rare(&mut self, round: usize, kept: usize) {
+        let is_rare = |particle: &&Particle| self.run.share(&particle.word) < RARE_SHARE;
+        let rare: Vec<&Particle> = self.particles.iter().filter(is_rare).collect();
+        let most = (RARE_PER_PARTICLE * self.particles.len()).div_ceil(kept);
+        let every = rare.len().div_ceil(most).max(1);
+        let chosen: Vec<Particle> = rare.into_iter().skip(round % every).step_by(every).cloned().collect();
+        self.rare.extend(chosen);
     }
 
     /// What particles gain with β.

@@ -51,25 +51,47 @@ impl Run {
         }
     }
 
-    /// What a population has counted, as shares, and its last particles.
-    pub(super) fn of(problem: &dyn Problem, population: Population<'_>) -> Self {
-        let mut run = Self { log_evidence: population.log_evidence, ..population.run };
+    /// The share of a word in all that was counted so far.
+    pub(super) fn share(&self, word: &[u16]) -> f64 {
+        self.words.get(word).map_or(0.0, |count| count / self.words.values().sum::<f64>())
+    }
+
+    /// What a population has counted, as shares, and its last particles, with those of rare models from earlier rounds.
+    pub(super) fn of(problem: &dyn Problem, mut population: Population<'_>) -> Self {
+        let mut run = Self { log_evidence: population.log_evidence, ..std::mem::take(&mut population.run) };
         if population.stage == Stage::Lost {
             return run;
         }
         let total: f64 = run.words.values().sum();
         run.words.values_mut().for_each(|count| *count /= total);
         let constraints = problem.constraints().filter(|constraints| !constraints.is_trivial());
-        let particles = population.rounds.as_ref().unwrap_or(&population.particles);
-        for particle in particles {
+        let mut particles = population.rounds.unwrap_or(population.particles);
+        run.weights = run.weigh(&particles, &population.rare);
+        particles.append(&mut population.rare);
+        for particle in &particles {
             let free: Vec<f64> = particle.active.iter().map(|&i| particle.free[i as usize]).collect();
             let (theta, log_jacobian) = natural(constraints, &particle.active, free);
             run.last.words.extend_from_slice(&particle.word);
             run.last.theta.push(theta);
             run.last.log_target.push(particle.log_joint() - log_jacobian);
         }
-        run.weights = vec![1.0 / particles.len() as f64; particles.len()];
         run
+    }
+
+    /// What each of the last particles counts, and then each of rare models: these have together what all rounds counted of them, and
+    /// all others alike what is left.
+    fn weigh(&self, last: &[Particle], rare: &[Particle]) -> Vec<f64> {
+        let mut counts: BTreeMap<&[u16], f64> = rare.iter().map(|particle| (&*particle.word, 0.0)).collect();
+        let left = 1.0 - counts.keys().map(|word| self.words.get(*word).copied().unwrap_or(0.0)).sum::<f64>();
+        let mut others = 0.0;
+        for particle in last.iter().chain(rare) {
+            *counts.get_mut(&*particle.word).unwrap_or(&mut others) += 1.0;
+        }
+        let weight = |particle: &Particle| match counts.get(&*particle.word) {
+            Some(count) => self.words.get(&particle.word).copied().unwrap_or(0.0) / count,
+            None => left / others,
+        };
+        last.iter().chain(rare).map(weight).collect()
     }
 
     /// Runs that have a model each, as one that has all of them: models count by their evidences.
@@ -157,6 +179,11 @@ impl Sampled {
     pub fn weights(&self) -> Vec<f64> {
         let runs = self.runs_of_draws().zip(&self.combined.weights);
         runs.flat_map(|(draws, weight)| self.weights[draws].iter().map(move |own| weight * own)).collect()
+    }
+
+    /// Where the draws of each run end.
+    pub(crate) fn ends(&self) -> &[usize] {
+        &self.ends
     }
 
     /// The posterior mean of a function of the draws, by their places.

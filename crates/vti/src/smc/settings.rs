@@ -67,7 +67,7 @@ impl SmcSettings {
 
     /// For densities each of which takes long.
     pub fn sparing() -> Self {
-        Self { runs: 4, particles: 128, sweeps: 2, jumps: 2, kept: 8, ..Self::default() }
+        Self { runs: 4, particles: 128, sweeps: 1, jumps: 2, kept: 12, ..Self::default() }
     }
 
     /// The same for a problem: without a gradient particles walk.

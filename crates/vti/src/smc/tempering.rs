@@ -43,7 +43,7 @@ pub(super) fn temper(
                 return Ok(false);
             }
         }
-        workers.for_each(&mut open, |_, population| population.keep());
+        workers.for_each(&mut open, |_, population| population.keep(settings.kept));
         open.retain(|population| population.stage != last);
     }
     Ok(true)

@@ -14,6 +14,8 @@ pub enum EvidenceMethod {
     Quadrature,
     /// By particles that are annealed from a reference into the posterior, without q.
     Annealed,
+    /// By draws of q and of particles together (bridge sampling), or by what particles counted times such a `p(y)`.
+    Bridge,
     /// By the weights of draws from q, which say nothing about where q never draws.
     Importance,
 }

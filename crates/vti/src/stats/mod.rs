@@ -1,5 +1,6 @@
 //! Numbers about numbers: importance weights, chains, estimates with standard errors, tail probabilities.
 
+mod bridge;
 mod chains;
 mod estimate;
 mod evidence;
@@ -9,6 +10,7 @@ mod psis;
 mod tails;
 mod temper;
 
+pub(crate) use bridge::Bridge;
 pub use chains::{Diagnosis, effective_sample_size, share_error, split_rhat, standard_error};
 pub use estimate::{Estimate, EstimateError, Stratum, log_total, ratio, shares};
 pub use evidence::{Evidence, EvidenceMethod};

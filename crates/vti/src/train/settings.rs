@@ -232,7 +232,7 @@ impl TrainSettings {
 
     /// Settings for densities each of which takes long: few particles to learn from, and few looks at the bound.
     pub fn sparing() -> Self {
-        Self { batch: 128, steps: 3000, particles: SmcSettings::sparing(), ..Self::default() }
+        Self { batch: 128, steps: 1500, particles: SmcSettings::sparing(), ..Self::default() }
     }
 
     /// Refuses settings that make no sense.

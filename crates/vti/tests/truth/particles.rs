@@ -6,6 +6,7 @@ use vti::check::{CheckSettings, Depth, OpinionSettings, Particles, VerdictKind, 
 use vti::device::Cpu;
 use vti::evidence::{AnnealSettings, Evidence, EvidenceMethod, Evidences, ParticleMove};
 use vti::family::FamilySettings;
+use vti::prior::{Normal, Poisson};
 use vti::problem::dag::{Dag, DagSettings, NodeData, Noise, Sem};
 use vti::problem::selection::{
     ClosedForm, CoefficientPrior, EnumerationLimits, Likelihood, ModelPrior, QuadratureLimits, RegressionData,
@@ -15,7 +16,8 @@ use vti::problem::{self, Problem};
 use vti::random::{Purpose, Stream};
 use vti::search::ModelEvidences;
 use vti::smc::{Sampled, Sampler, SmcSettings};
-use vti::space::{Catalogue, Model, OneOf};
+use vti::space::{Catalogue, Components, Model, OneOf};
+use vti::stats::Estimate;
 use vti::store::StoreError;
 use vti::workers::Workers;
 
@@ -56,7 +58,7 @@ fn selection(prior: CoefficientPrior, sigma: Option<f64>, model_prior: ModelPrio
 }
 
 /// Within four standard errors of the truth, and near it.
-fn assert_near(what: &str, found: vti::stats::Estimate, truth: f64, most: f64) {
+fn assert_near(what: &str, found: Estimate, truth: f64, most: f64) {
     let off = (found.value - truth).abs();
     assert!(off <= 4.0 * found.se + 1e-9 && off < most, "{what}: {found:?}, truth {truth}");
 }
@@ -138,6 +140,30 @@ fn modes_far_apart_and_undefined_halves_are_no_obstacle() {
     assert_near("left mode", found.mean(is_left), 0.7 * evidences[1] / total, 0.05);
 }
 
+/// Of numbers of components that are rare, draws of earlier rounds are kept, which count what all rounds counted.
+#[test]
+fn rare_numbers_of_components_have_draws() {
+    let space = Components::new("part", 0..=6).each("place", Normal(0.0, 1.0)).ordered();
+    let problem = problem::components(space, Poisson(1.0), |_| 0.0).unwrap();
+    let settings = SmcSettings { runs: 6, particles: 128, kept: 32, ..SmcSettings::default() };
+    let found = sampled(&problem, &settings, 2);
+    assert_near("evidence", found.log_evidence, 0.0, 0.2);
+    let (weights, words) = (found.weights(), &found.points.words);
+    assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    for model in &found.models {
+        let rows = || words.iter().zip(&weights).filter(|(word, _)| **word == model.model[0]);
+        let (count, share) = (rows().count(), rows().map(|(_, weight)| weight).sum::<f64>());
+        let truth = problem.log_prior(&model.model).exp();
+        assert_near("probability", model.probability, truth, 0.02);
+        if (0.004..0.03).contains(&truth) {
+            // The last round alone would have few.
+            let last = truth * 6.0 * 128.0;
+            assert!(count as f64 > 4.0 * last, "{count} draws of {}, {last} of the last round", model.model);
+            assert!((share / model.probability.value - 1.0).abs() < 1e-9, "{share}, {:?}", model.probability);
+        }
+    }
+}
+
 /// A q that has hardly been trained is seen for what it is; and what is said instead is right.
 #[test]
 fn what_q_has_not_learned_is_corrected() {
@@ -163,6 +189,35 @@ fn what_q_has_not_learned_is_corrected() {
     let none = check(&posterior, &settings(Depth::None)).unwrap();
     assert!(none.opinion.is_none());
     assert_eq!(none.verdict.kind, VerdictKind::DoNotTrust, "{}", none.verdict.text);
+}
+
+/// Draws of q and of particles together find the evidence of all models and of each, more precisely than particles alone do on their way
+/// from the prior.
+#[test]
+fn evidences_by_both_kinds_of_draws_are_those_of_the_formula() {
+    let selection =
+        Arc::new(selection(CoefficientPrior::Normal { scale: 1.0 }, Some(1.0), ModelPrior::Bernoulli { p: 0.02 }));
+    let exact = enumerate(&selection, &Workers::new(2).unwrap(), &EnumerationLimits::default()).unwrap();
+    let family = FamilySettings { flow: affine(), ..FamilySettings::default() };
+    let posterior = train(&selection, &Cpu::<f32>::new(2).unwrap(), &family, 400, 256);
+    let opinion = OpinionSettings { smc: quick(ParticleMove::Hamiltonian), ..OpinionSettings::default() };
+    let checked = check(&posterior, &CheckSettings { opinion, ..CheckSettings::default() }).unwrap();
+    let opinion = checked.opinion.unwrap();
+    let both = opinion.log_evidence_with_q.unwrap();
+    assert!(both.se < opinion.log_evidence.se, "{both:?}, particles {:?}", opinion.log_evidence);
+    assert_eq!(opinion.surest_log_evidence(), both);
+    assert_near("log p(y)", both, exact.log_evidence, 0.1);
+    for found in opinion.correction.models.iter().take(5) {
+        let log_joint = exact.probability(&found.model).unwrap().ln() + exact.log_evidence;
+        let Evidence { log_evidence, se, method, .. } = found.evidence.unwrap();
+        let truth = log_joint - selection.log_prior(&found.model);
+        assert!(method >= EvidenceMethod::Bridge, "{}: {method:?}", found.label);
+        assert!(se < opinion.log_evidence.se, "{}: ± {se}, particles {:?}", found.label, opinion.log_evidence);
+        assert_near(&found.label, Estimate { value: log_evidence, se: se.max(1e-4) }, truth, 0.05);
+        // What weights say of the same model is no other number.
+        let own = checked.correction.models.iter().find(|own| own.model == found.model).unwrap();
+        assert_eq!(own.evidence, found.evidence);
+    }
 }
 
 /// A check that ended too early goes on from its particles, and says in the end what one without an end says.
@@ -259,7 +314,8 @@ fn all_ways_to_an_evidence_agree() {
         assert!(annealed.method == EvidenceMethod::Annealed && annealed.calls >= 8 * anneal.particles, "{annealed:?}");
         agree("particles", &annealed, truth.log_evidence, 0.3);
         let weighed = checked.correction.models.iter().find(|found| found.model == *model).unwrap().evidence.unwrap();
-        assert!(weighed.method == EvidenceMethod::Importance && weighed.calls >= 32, "{weighed:?}");
+        let is_of_q = matches!(weighed.method, EvidenceMethod::Importance | EvidenceMethod::Bridge);
+        assert!(is_of_q && weighed.calls >= 32, "{weighed:?}");
         let off = (weighed.log_evidence - truth.log_evidence).abs();
         assert!(off < 4.0 * weighed.se + 1e-3 && off < 0.1, "{weighed:?} for {truth:?}");
     }

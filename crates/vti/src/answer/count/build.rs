@@ -8,7 +8,7 @@ use crate::answer::closed_form::Known;
 use crate::answer::{
     Coefficient, Exact, Findings, Found, ModelAnswer, Ordered, Quantity, Run, SampledModel, Samples, Subject,
 };
-use crate::check::{ModelCorrection, Verdict, VerdictKind};
+use crate::check::{Verdict, VerdictKind};
 use crate::space::Model;
 use crate::stats::Estimate;
 
@@ -86,19 +86,6 @@ pub fn leading_counts(
     found.retain(|(.., weight)| *weight > LEAST * total);
     found.sort_by(|a, b| b.2.total_cmp(&a.2));
     found.into_iter().take(most).map(|(count, rows, _)| (count, rows)).collect()
-}
-
-/// `log p(y ∣ k) = log p(k ∣ y) + log p(y) − log p(k)`, from what particles counted and their evidence; none where they met nothing.
-/// Both errors are of the same runs, and may add up.
-pub(in crate::answer) fn evidence_of(
-    counting: &dyn Counting,
-    found: &ModelCorrection,
-    log_evidence: Estimate,
-) -> Option<Estimate> {
-    let probability = found.corrected;
-    let value = probability.value.ln() + log_evidence.value - counting.log_prior(counting.count(&found.model));
-    let se = f64::hypot(probability.se / probability.value, log_evidence.se);
-    Some(Estimate { value, se }).filter(|found| found.value.is_finite())
 }
 
 /// The symbols of a model of one symbol, which are written as a number.

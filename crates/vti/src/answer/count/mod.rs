@@ -13,8 +13,8 @@ mod positions;
 
 use serde::{Deserialize, Serialize};
 
+pub(super) use build::Counts;
 pub use build::{Counting, Described, KnownCount, leading_counts};
-pub(super) use build::{Counts, evidence_of};
 pub use curve::{Band, Curve, Observed, Scale, Shape};
 pub use given::{ComponentTable, GivenCount, Marginal};
 pub use memberships::Memberships;
