@@ -174,8 +174,9 @@ impl Discrete {
         let mut theta = free.to_vec();
         gaps().for_each(|place| theta[place] = theta[place].exp());
         let mut value = self.log_likelihood(node, parents, &theta, gradient);
-        value += self.add_own_prior(node, &theta, gradient).unwrap_or(f64::NAN);
-        value += add_weight_prior(self.weight_scale, &theta[response.own()..], &mut gradient[response.own()..]);
+        let own = self.add_own_prior(node, &theta, gradient).unwrap_or(f64::NAN);
+        let (weights, by_weights) = (&theta[response.own()..], &mut gradient[response.own()..]);
+        value += add_weight_prior(own, self.weight_scale, weights, by_weights);
         for place in gaps() {
             value += free[place];
             gradient[place] = gradient[place] * theta[place] + 1.0;
@@ -300,9 +301,8 @@ impl Discrete {
     }
 }
 
-/// `log p` of weights, its gradient added to `gradient`.
-pub(super) fn add_weight_prior(scale: f64, weights: &[f64], gradient: &mut [f64]) -> f64 {
-    let mut log_prior = 0.0;
+/// Adds `log p` of weights to that of what comes before them, and its gradient to `gradient`.
+pub(super) fn add_weight_prior(mut log_prior: f64, scale: f64, weights: &[f64], gradient: &mut [f64]) -> f64 {
     for (w, gradient) in weights.iter().zip(gradient) {
         log_prior -= 0.5 * (w / scale).powi(2) + scale.ln() + 0.5 * std::f64::consts::TAU.ln();
         *gradient -= w / (scale * scale);

@@ -311,7 +311,7 @@ impl Dag {
             log_prior -= u + 0.5 * u * u + 0.5 * std::f64::consts::TAU.ln();
             *gradient -= (1.0 + u) / sigma;
         }
-        log_prior + add_weight_prior(self.settings.weight_scale, &theta[own..], &mut gradient[own..])
+        add_weight_prior(log_prior, self.settings.weight_scale, &theta[own..], &mut gradient[own..])
     }
 
     /// Where the coordinates of a node live that it has without parents, too, and a normal density that reaches as far as they may lie.
