@@ -216,7 +216,7 @@ impl Opinion {
         } else {
             draws.zip(&self.log_weights).map(|(word, log_weight)| (word.into(), log_weight.exp())).collect()
         };
-        Lesson::Draws { words, draws: &self.draws, log_weights: &self.log_weights, lacked: self.uncovered }
+        Lesson::Draws { words, draws: &self.draws, log_weights: &self.log_weights }
     }
 
     /// Whether q has density wherever particles are.

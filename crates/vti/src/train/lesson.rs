@@ -74,8 +74,6 @@ pub enum Lesson<'a> {
         draws: &'a Draws,
         /// Their log weights.
         log_weights: &'a [f64],
-        /// The share of the posterior that q lacks.
-        lacked: f64,
     },
     /// Scores of blocks under their keys. Parameters then learn as they always do, from those keys.
     Blocks(&'a BlockScores),
@@ -95,15 +93,6 @@ impl<'a> Lesson<'a> {
         }
     }
 
-    /// What the forward divergence counts beside the other, at first: as much where q lacks half of the posterior. Of a q that lacks
-    /// little its gradients, from far fewer draws, take away more than they bring.
-    fn forward(&self) -> f64 {
-        match self {
-            Self::Blocks(_) => 0.0,
-            Self::Draws { lacked, .. } => (2.0 * lacked).clamp(MIN_FORWARD, 1.0),
-        }
-    }
-
     /// Draws with what they count, if any does.
     fn draws(&self) -> Option<(&'a Draws, Weighted)> {
         match self {
@@ -115,8 +104,7 @@ impl<'a> Lesson<'a> {
     }
 }
 
-/// What the forward divergence counts at least, at first, and what of it is left at last.
-const MIN_FORWARD: f64 = 0.1;
+/// What the forward divergence counts at last, beside the other; at first it counts as much.
 const LAST_FORWARD: f64 = 0.3;
 
 /// What is added to the seed of a run, whose batches are not drawn again.
@@ -171,8 +159,7 @@ pub fn learn<D: Device>(
             replay.gradient(&trainer.family, Draw { seed, purpose: Purpose::Lesson, step: trainer.steps() })?;
             // It fades, because gradients of the other divergence are better, but never goes: without it a q that has learned
             // several modes would settle on one again.
-            let faded = 1.0 - (1.0 - LAST_FORWARD) * trainer.steps() as f64 / steps as f64;
-            let forward = lesson.forward() * faded;
+            let forward = 1.0 - (1.0 - LAST_FORWARD) * trainer.steps() as f64 / steps as f64;
             trainer.family.device.combine(forward, &replay.gradient, 1.0, &mut trainer.gradient)?;
         }
         trainer.follow_gradient(rate)?;
@@ -332,7 +319,7 @@ mod tests {
     fn a_lesson_without_weight_changes_nothing() {
         let (posterior, draws) = taught();
         let log_weights = vec![f64::NEG_INFINITY; draws.len()];
-        let lesson = Lesson::Draws { words: Vec::new(), draws: &draws, log_weights: &log_weights, lacked: 1.0 };
+        let lesson = Lesson::Draws { words: Vec::new(), draws: &draws, log_weights: &log_weights };
         let before = posterior.draw(5, 3).unwrap();
         let mut silent = crate::train::Silent;
         let after = learn(posterior, &lesson, &LessonSettings::default(), &mut silent).unwrap();

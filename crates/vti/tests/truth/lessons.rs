@@ -28,7 +28,7 @@ fn every_distribution_over_models_is_fitted_to_words() {
         let posterior = train(&problem, &device, &family, 30, 512);
         let before = by_number(&posterior, &*problem);
         let draws = posterior.draw(50, 0).unwrap();
-        let lesson = Lesson::Draws { words: words.clone(), draws: &draws, log_weights: &[0.0; 50], lacked: 1.0 };
+        let lesson = Lesson::Draws { words: words.clone(), draws: &draws, log_weights: &[0.0; 50] };
         let settings = LessonSettings { steps: 1, ..LessonSettings::default() };
         let after = by_number(&learn(posterior, &lesson, &settings, &mut Silent).unwrap(), &*problem);
         let mixture = |number: usize| (1.0 - KEPT_SHARE) * goal[number] + KEPT_SHARE * before[number];
@@ -82,7 +82,7 @@ fn a_flow_learns_a_mode_that_it_has_lost() {
     let theta: Vec<f64> = (0..2000).map(draw).collect();
     let draws = Draws { width: 1, words: vec![0; 2000], stride: 1, dims: vec![1; 2000], theta, ..Draws::default() };
     let word: Vec<(Model, f64)> = vec![([0u16].as_slice().into(), 1.0)];
-    let lesson = Lesson::Draws { words: word, draws: &draws, log_weights: &[0.0; 2000], lacked: 1.0 };
+    let lesson = Lesson::Draws { words: word, draws: &draws, log_weights: &[0.0; 2000] };
     let settings = LessonSettings { share: 0.5, ..LessonSettings::default() };
     let after = learn(posterior, &lesson, &settings, &mut Silent).unwrap();
     let found = share(&after);
