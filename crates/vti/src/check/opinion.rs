@@ -314,8 +314,7 @@ pub(super) fn opinion<D: Device>(
         let how = How { round, smc: smc.clone(), is_repeated: false };
         let seed = posterior.seed().wrapping_add(round as u64);
         let Some(sampled) = sample(posterior, &reference, smc, seed, go_on)? else { continue };
-        let before = found.as_ref().map(|found| Box::new(found.tempered.sampled.clone()));
-        let mut opinion = conclude(posterior, Tempered { how, sampled, before }, known)?;
+        let mut opinion = conclude(posterior, Tempered { how, sampled }, known)?;
         opinion.is_repeated = found.as_ref().is_some_and(|before| before.agrees(&opinion));
         opinion.tempered.how.is_repeated = opinion.is_repeated;
         found = Some(opinion);
@@ -337,8 +336,7 @@ fn sample<D: Device>(
     Ok(sampler.found().filter(|_| is_done))
 }
 
-/// What particles found that q has learned from, and whether it has density wherever others were found: those of the round before, or
-/// new ones of the size of the first round.
+/// What particles found that q has learned from, and whether it has density wherever others are found, of the size of the first round.
 fn of_learned<D: Device>(
     posterior: &Posterior<D>,
     learned: &Tempered,
@@ -348,13 +346,13 @@ fn of_learned<D: Device>(
 ) -> Result<Opinion, CheckError> {
     let mut opinion = conclude(posterior, learned.clone(), known)?;
     let seed = posterior.seed().wrapping_add(u64::from(known.lessons) << 32);
-    let first = settings.rounds().into_iter().next().filter(|_| learned.before.is_none());
-    let new = first.map(|smc| sample(posterior, reference, smc, seed, go_on)).transpose()?.flatten();
-    let Some(others) = learned.before.as_deref().or(new.as_ref()) else {
+    let first = settings.rounds().into_iter().next();
+    let others = first.map(|smc| sample(posterior, reference, smc, seed, go_on)).transpose()?.flatten();
+    let Some(others) = others else {
         (opinion.uncovered, opinion.unlearned) = (1.0, Unlearned::Others(None));
         return Ok(opinion);
     };
-    let (draws, log_weights) = draws_of(posterior, others)?;
+    let (draws, log_weights) = draws_of(posterior, &others)?;
     opinion.uncovered = uncovered(&draws, &log_weights, known.log_evidence).max(opinion.uncovered);
     let ends = others.ends().to_vec();
     opinion.unlearned = Unlearned::Others(Some(Box::new(Others { draws, log_weights, ends })));

@@ -61,8 +61,6 @@ pub(super) enum Kept {
 pub(super) struct Tempered {
     pub(super) how: How,
     pub(super) sampled: Sampled,
-    /// Those of the round before: where q learns from the last one, they are others. Not saved.
-    pub(super) before: Option<Box<Sampled>>,
 }
 
 /// How particles of all models were found.
@@ -92,7 +90,7 @@ impl Particles {
         let shape = Shape::of(problem);
         match &self.0 {
             Kept::Models(tempered) => {
-                let Tempered { how, sampled, .. } = &**tempered;
+                let Tempered { how, sampled } = &**tempered;
                 store::write(path, &Content { shape, how: Some(how.clone()), blocks: Vec::new() }, &sampled.state())
             }
             Kept::Blocks(runs) => {
@@ -122,7 +120,7 @@ impl Particles {
         let kept = match how {
             Some(how) => {
                 let sampled = Sampled::restore(&mut state, problem);
-                sampled.map(|sampled| Kept::Models(Box::new(Tempered { how, sampled, before: None })))
+                sampled.map(|sampled| Kept::Models(Box::new(Tempered { how, sampled })))
             }
             None => restore_runs(&mut state, &blocks).map(Kept::Blocks),
         };
