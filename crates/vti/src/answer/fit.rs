@@ -110,6 +110,13 @@ impl Predict for &Regression<'_> {
     }
 }
 
+/// The logit of a category, from the predictors of all or the logarithms of their probabilities: its own less the log of the sum of
+/// all others' exponentials.
+fn logit(mut all: Vec<f64>, category: usize) -> f64 {
+    let own = all.remove(category);
+    own - log_sum_exp(&all)
+}
+
 /// Whether the response is one of its categories.
 struct OneCategory<'a> {
     regression: &'a Regression<'a>,
@@ -137,13 +144,12 @@ impl Predict for OneCategory<'_> {
         f64::NAN
     }
 
-    /// The logit of the category: its predictor less the log of the sum of all others' exponentials.
+    /// The logit of the category.
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
         for (to, &row) in to.iter_mut().zip(rows) {
             let mut all = self.predictors_of(draw, row);
             all.insert(0, 0.0);
-            let own = all.remove(self.category);
-            *to = own - log_sum_exp(&all);
+            *to = logit(all, self.category);
         }
     }
 
@@ -305,9 +311,7 @@ impl Predict for OneLevel<'_> {
     /// The logit of the level.
     fn predictors(&self, draw: usize, rows: &[usize], to: &mut [f64]) {
         for (to, logs) in to.iter_mut().zip(self.logs(draw, rows).chunks_exact(self.levels)) {
-            let mut others = logs.to_vec();
-            let own = others.remove(self.level);
-            *to = own - log_sum_exp(&others);
+            *to = logit(logs.to_vec(), self.level);
         }
     }
 

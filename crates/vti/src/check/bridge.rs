@@ -7,9 +7,11 @@
 //! `p(y)` are evidences again.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::correction::{Correction, ModelCorrection};
 use super::opinion::Opinion;
+use super::strata;
 use crate::evidence::{Evidence, EvidenceMethod};
 use crate::posterior::Draws;
 use crate::problem::Problem;
@@ -34,8 +36,8 @@ pub(super) struct FromStrata<'a> {
 pub(super) struct FromParticles<'a> {
     pub(super) draws: &'a Draws,
     pub(super) log_weights: &'a [f64],
-    /// Where the draws of each run end.
-    pub(super) ends: &'a [usize],
+    /// The draws of each run.
+    pub(super) runs: Vec<Range<usize>>,
 }
 
 /// Gives `log p(y)` and all models of both corrections their surest evidences.
@@ -122,16 +124,6 @@ impl FromStrata<'_> {
     fn is_plain(&self) -> bool {
         self.draws.log_arrangement.iter().all(|log| *log == 0.0)
     }
-
-    fn rows(&self, stratum: usize) -> std::ops::Range<usize> {
-        rows(self.ends, stratum)
-    }
-}
-
-/// The draws of a part, given where each ends.
-fn rows(ends: &[usize], part: usize) -> std::ops::Range<usize> {
-    let start = if part == 0 { 0 } else { ends[part - 1] };
-    start..ends[part]
 }
 
 /// Draws of q and of particles.
@@ -161,7 +153,7 @@ impl Both<'_> {
 
     /// The share of a stratum, and the log ratios of its draws, to which something is added.
     fn stratum(&self, stratum: usize, constant: f64, more: impl Fn(usize) -> f64) -> (f64, Vec<f64>) {
-        let rows = self.q.rows(stratum);
+        let rows = strata::rows(self.q.ends, stratum);
         let log_ratio = |row: usize| {
             let log_ratio = self.q.draws.log_ratio(row) + constant + more(row);
             // What is undefined is impossible.
@@ -171,13 +163,13 @@ impl Both<'_> {
     }
 
     fn bridge(&self, of_q: Vec<(f64, Vec<f64>)>, of_particles: impl Fn(usize) -> Option<f64>) -> Option<Estimate> {
-        let FromParticles { log_weights, ends, .. } = &self.particles;
+        let FromParticles { log_weights, runs, .. } = &self.particles;
         let particle = |row: usize| {
             let log_ratio = of_particles(row)?;
             // Where q has no density.
             Some((log_weights[row].exp(), if log_ratio.is_nan() { f64::INFINITY } else { log_ratio }))
         };
-        let of_target = (0..ends.len()).map(|run| rows(ends, run).filter_map(particle).collect()).collect();
+        let of_target = runs.iter().map(|rows| rows.clone().filter_map(particle).collect()).collect();
         Bridge { of_q, of_target }.log_total()
     }
 }

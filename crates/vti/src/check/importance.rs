@@ -125,7 +125,7 @@ impl Check {
     /// The corrected mean of a function of the draws, with its standard error. The function is asked for each draw of
     /// positive weight, by its place among the draws.
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Result<Estimate, EstimateError> {
-        let start = |stratum: usize| if stratum == 0 { 0 } else { self.ends[stratum - 1] };
+        let start = |stratum: usize| strata::rows(&self.ends, stratum).start;
         stats::ratio(&split(&self.log_weights, &self.ends, &self.tails), |stratum, draw| f(start(stratum) + draw))
     }
 

@@ -8,6 +8,7 @@
 //! the first.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -151,12 +152,12 @@ enum Unlearned {
     Others(Option<Box<Others>>),
 }
 
-/// Draws of others, with their log weights and where runs end.
+/// Draws of others, with their log weights and the draws of each run.
 #[derive(Clone, Debug)]
 struct Others {
     draws: Draws,
     log_weights: Vec<f64>,
-    ends: Vec<usize>,
+    runs: Vec<Range<usize>>,
 }
 
 /// Runs that count for much less than their number disagree too much.
@@ -190,12 +191,12 @@ impl Opinion {
     pub(super) fn unlearned(&self) -> Option<FromParticles<'_>> {
         match &self.unlearned {
             Unlearned::Own => {
-                let ends = self.tempered.sampled.ends();
-                Some(FromParticles { draws: &self.draws, log_weights: &self.log_weights, ends })
+                let runs = self.tempered.sampled.runs_of_draws().collect();
+                Some(FromParticles { draws: &self.draws, log_weights: &self.log_weights, runs })
             }
             Unlearned::Others(others) => others.as_deref().map(|others| {
-                let Others { draws, log_weights, ends } = others;
-                FromParticles { draws, log_weights, ends }
+                let Others { draws, log_weights, runs } = others;
+                FromParticles { draws, log_weights, runs: runs.clone() }
             }),
         }
     }
@@ -354,8 +355,8 @@ fn of_learned<D: Device>(
     };
     let (draws, log_weights) = draws_of(posterior, &others)?;
     opinion.uncovered = uncovered(&draws, &log_weights, known.log_evidence).max(opinion.uncovered);
-    let ends = others.ends().to_vec();
-    opinion.unlearned = Unlearned::Others(Some(Box::new(Others { draws, log_weights, ends })));
+    let runs = others.runs_of_draws().collect();
+    opinion.unlearned = Unlearned::Others(Some(Box::new(Others { draws, log_weights, runs })));
     Ok(opinion)
 }
 

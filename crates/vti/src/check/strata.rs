@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::device::Device;
 use crate::posterior::{Draws, Posterior};
@@ -48,6 +49,12 @@ const MAX_STRATA: usize = 4096;
 const PILOT_BATCH: u32 = 0;
 const REST_BATCH: u32 = 1;
 const PARAMETER_BATCH: u32 = 2;
+
+/// The draws of a stratum, given where each ends.
+pub(super) fn rows(ends: &[usize], stratum: usize) -> Range<usize> {
+    let start = if stratum == 0 { 0 } else { ends[stratum - 1] };
+    start..ends[stratum]
+}
 
 /// About `count` draws.
 pub(super) fn draw<D: Device>(posterior: &Posterior<D>, count: usize) -> Result<Stratified, CheckError> {

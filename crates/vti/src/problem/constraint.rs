@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::stats::{log_logistic, logistic};
+
 /// Where a parameter lives; each kind comes with a bijection from the real line.
 ///
 /// ```
@@ -156,17 +158,6 @@ const SUM_TOLERANCE: f64 = 1e-6;
 /// vᵢ of a simplex: shifted so that u = 0 breaks off an equal part.
 fn stick(u: f64, parts: usize, i: usize) -> f64 {
     u - ((parts - 1 - i) as f64).ln()
-}
-
-/// σ(x) = 1/(1 + e⁻ˣ), without overflow and with full relative accuracy on both sides.
-fn logistic(x: f64) -> f64 {
-    let tail = (-x.abs()).exp();
-    if x < 0.0 { tail / (1.0 + tail) } else { 1.0 / (1.0 + tail) }
-}
-
-/// ln σ(x).
-fn log_logistic(x: f64) -> f64 {
-    x.min(0.0) - (-x.abs()).exp().ln_1p()
 }
 
 /// A constraint as it is read. Its kinds without fields have braces: only then does serde refuse unknown keys.

@@ -321,8 +321,8 @@ impl<'a> Population<'a> {
 
     /// Keeps some particles of numbers of components that the last round would have few of, as many of each round.
     fn keep_rare(&mut self, round: usize, kept: usize) {
-        let is_rare = |particle: &&Particle| self.run.share(&particle.word) < RARE_SHARE;
-        let rare: Vec<&Particle> = self.particles.iter().filter(is_rare).collect();
+        let is_rare = self.run.has_less(RARE_SHARE);
+        let rare: Vec<&Particle> = self.particles.iter().filter(|particle| is_rare(&particle.word)).collect();
         let most = (RARE_PER_PARTICLE * self.particles.len()).div_ceil(kept);
         let every = rare.len().div_ceil(most).max(1);
         let chosen: Vec<Particle> = rare.into_iter().skip(round % every).step_by(every).cloned().collect();

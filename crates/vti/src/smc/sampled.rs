@@ -51,9 +51,10 @@ impl Run {
         }
     }
 
-    /// The share of a word in all that was counted so far.
-    pub(super) fn share(&self, word: &[u16]) -> f64 {
-        self.words.get(word).map_or(0.0, |count| count / self.words.values().sum::<f64>())
+    /// Whether a word has less than a share of all that was counted so far.
+    pub(super) fn has_less(&self, share: f64) -> impl Fn(&[u16]) -> bool + '_ {
+        let limit = share * self.words.values().sum::<f64>();
+        move |word| self.words.get(word).is_none_or(|count| *count < limit)
     }
 
     /// What a population has counted, as shares, and its last particles, with those of rare models from earlier rounds.
@@ -181,11 +182,6 @@ impl Sampled {
         runs.flat_map(|(draws, weight)| self.weights[draws].iter().map(move |own| weight * own)).collect()
     }
 
-    /// Where the draws of each run end.
-    pub(crate) fn ends(&self) -> &[usize] {
-        &self.ends
-    }
-
     /// The posterior mean of a function of the draws, by their places.
     pub fn mean(&self, f: impl Fn(usize) -> f64) -> Estimate {
         let mean = |draws: Range<usize>| draws.map(|draw| self.weights[draw] * f(draw)).sum();
@@ -250,7 +246,8 @@ impl Sampled {
         Ok(Self { log_evidence, parts, models, points, weights, ends, combined })
     }
 
-    fn runs_of_draws(&self) -> impl Iterator<Item = Range<usize>> {
+    /// The draws of each run.
+    pub(crate) fn runs_of_draws(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }

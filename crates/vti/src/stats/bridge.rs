@@ -12,7 +12,7 @@
 //! have no large weights. Nor need q be positive wherever γ is, as weights need it: what only one of both sides has adds nothing to
 //! either mean.
 
-use super::Estimate;
+use super::{Estimate, logistic};
 
 /// Fewer runs do not show how far they may be off.
 const MIN_RUNS: usize = 4;
@@ -111,11 +111,6 @@ impl Bridge {
     }
 }
 
-/// 1/(1 + e^−x), which is 0 or 1 at infinity.
-fn logistic(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -129,7 +124,7 @@ mod tests {
         3.0 + a.max(b) + (-(a - b).abs()).exp().ln_1p() - normal(x)
     }
 
-    /// Draws of both sides; one in ten runs, all of whose draws are moved, if that is wanted.
+    /// Draws of both sides, those of q in two strata and those of γ in eight runs.
     fn bridge(seed: u64, far: f64) -> Bridge {
         let mut stream = Stream::new(seed, Purpose::Other(3), 0, 0);
         let mut q = |count: usize| (0..count).map(|_| log_ratio(stream.normal(), far)).collect::<Vec<f64>>();

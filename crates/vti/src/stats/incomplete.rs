@@ -150,6 +150,12 @@ pub(crate) fn logit_beta_quantile(a: f64, b: f64, tails: Tails) -> f64 {
     newton(start, tails, density, |u| beta_tails_at_logit(a, b, u))
 }
 
+/// σ(x) = 1/(1 + e⁻ˣ), without overflow and with full relative accuracy on both sides.
+pub(crate) fn logistic(x: f64) -> f64 {
+    let tail = (-x.abs()).exp();
+    if x < 0.0 { tail / (1.0 + tail) } else { 1.0 / (1.0 + tail) }
+}
+
 /// ln σ(x) = −ln(1 + e⁻ˣ).
 pub(crate) fn log_logistic(x: f64) -> f64 {
     x.min(0.0) - (-x.abs()).exp().ln_1p()

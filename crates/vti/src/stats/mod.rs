@@ -16,7 +16,7 @@ pub use estimate::{Estimate, EstimateError, Stratum, log_total, ratio, shares};
 pub use evidence::{Evidence, EvidenceMethod};
 pub(crate) use incomplete::{
     beta_tails, beta_tails_at_logit, digamma, gamma_tails, gamma_tails_at_log, ln_beta, ln_gamma, log_gamma_quantile,
-    log_logistic, logit_beta_quantile,
+    log_logistic, logistic, logit_beta_quantile,
 };
 pub(crate) use normal::{Tails, normal_log_density};
 pub use normal::{normal_cdf, normal_log_cdf, normal_quantile, normal_quantile_of_log, two_sided};
