@@ -16,6 +16,9 @@ const RUNS_TOGETHER: usize = 128;
 /// Training takes about so many times as long as its densities do, which are all that annealing takes.
 const WORK_OF_TRAINING: f64 = 5.0;
 
+/// What annealing may take however little training took, some seconds: a few nodes are trained in less than their evidences take.
+const MIN_WORK: f64 = 5e10;
+
 /// What runs found, one list for each key.
 pub(super) type Runs = BTreeMap<BlockKey, Vec<Annealed>>;
 
@@ -41,7 +44,7 @@ impl<'a> Annealing<'a> {
         runs: Runs,
         watch: Watch<'a>,
     ) -> Self {
-        let work = settings.effort * settings.work.unwrap_or(WORK_OF_TRAINING * trained);
+        let work = settings.effort * settings.work.unwrap_or(MIN_WORK.max(WORK_OF_TRAINING * trained));
         Self { blocks, seed, settings, work, watch, runs, is_ended: false }
     }
 

@@ -30,7 +30,7 @@ const MAX_LEFT_OVER: f64 = 0.25;
 
 /// Runs are added, so many times as many as there were at first, where an error moves a probability by this much; for no more
 /// keys than this at a time.
-const MIN_MOVE: f64 = 0.01;
+const MIN_MOVE: f64 = 0.005;
 const MORE_RUNS: usize = 3;
 const MAX_CONTESTED_KEYS: usize = 24;
 
