@@ -28,9 +28,10 @@ const SIGMAS_OF_HOPE: f64 = 2.0;
 /// And if all that are left of a node had more than this together.
 const MAX_LEFT_OVER: f64 = 0.25;
 
-/// Runs are added, so many times as many as there were at first, where an error moves a probability by this much; for no more
-/// keys than this at a time.
-const MIN_MOVE: f64 = 0.005;
+/// Runs are added, so many times as many as there were at first, where an error moves a probability by this much, or by less where
+/// keys are few; for no more keys than this at a time.
+const MIN_MOVE: f64 = 0.01;
+const MIN_MOVE_OF_FEW: f64 = 0.005;
 const MORE_RUNS: usize = 3;
 const MAX_CONTESTED_KEYS: usize = 24;
 
@@ -153,12 +154,13 @@ impl Evidences {
 
     /// Annealed keys whose errors matter most: by how far they move their own probability.
     fn contested(&self, blocks: &[BlockCorrection]) -> Vec<BlockKey> {
+        let least = if are_few(&self.scores) { MIN_MOVE_OF_FEW } else { MIN_MOVE };
         let matters = |block: &BlockCorrection| {
             let p = self.probability(block);
             (p * (1.0 - p) * block.evidence.se, (block.block, block.key))
         };
         let annealed = blocks.iter().filter(|block| block.is_annealed());
-        let mut found: Vec<(f64, BlockKey)> = annealed.map(matters).filter(|(by, _)| *by >= MIN_MOVE).collect();
+        let mut found: Vec<(f64, BlockKey)> = annealed.map(matters).filter(|(by, _)| *by >= least).collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         found.into_iter().take(MAX_CONTESTED_KEYS).map(|(_, key)| key).collect()
     }
