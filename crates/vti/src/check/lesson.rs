@@ -33,14 +33,13 @@ pub enum Stage {
 /// Nats by which a lesson raises the bound if another may help, and by which it may lower the bound of any q.
 const MIN_GAIN: f64 = 0.1;
 
-/// Nats by which a lesson may lower the bound of a q that lacked all of the posterior: one that has more of it fits each part less
-/// closely. Of a q that lacked little the bound says more than what was brought.
+/// Nats by which a lesson may lower the bound at most.
 const MAX_LOSS: f64 = 3.0;
 
 /// Checks q, from earlier particles on ([`check_onwards`](super::check_onwards)); where a second opinion found what q lacks, q learns
-/// it ([`learn`]) and is checked again, and so on while lessons help. One that made the verdict worse, or the bound without making the
-/// verdict better or q lacking much before, is forgotten. Also returns how often q was taught. `watch` is told what is being done, and
-/// says whether to go on.
+/// it ([`learn`]) and is checked again, and so on while lessons help. One that made the verdict worse is forgotten, and so is one that
+/// left it as it was but lowered the bound by more than what q lacked had cost it. Also returns how often q was taught. `watch` is told
+/// what is being done, and says whether to go on.
 pub fn check_and_learn<D: Device>(
     mut posterior: Posterior<D>,
     settings: &CheckSettings,
@@ -82,10 +81,12 @@ pub fn check_and_learn<D: Device>(
     Ok((posterior, check, lessons))
 }
 
-/// Nats by which a lesson may lower the bound where it leaves the verdict as good as it was: in proportion to what q lacked.
+/// Nats by which a lesson may lower the bound where it leaves the verdict as good as it was: as many as what q lacked has cost it. One
+/// that has all of the posterior but a share u exactly is −ln(1 − u) away from it; one that has more of it fits each part less closely,
+/// and if that costs more, it has become the worse approximation.
 fn max_loss(before: &Check) -> f64 {
     let lacked = before.opinion.as_ref().map_or(1.0, |opinion| opinion.uncovered);
-    MIN_GAIN.max(MAX_LOSS * lacked)
+    (-(-lacked.min(1.0)).ln_1p()).clamp(MIN_GAIN, MAX_LOSS)
 }
 
 /// One check.

@@ -118,8 +118,9 @@ pub struct AnnealSettings {
     /// How often, at most, runs are added for evidences whose errors matter most.
     pub sharpen: usize,
     /// The computational budget: about how many multiplications densities may take in all, where blocks are annealed and know what
-    /// theirs take. None: so many that it takes about as long as training did, or as training by default does where that was less;
-    /// counted, not timed, so that every machine finds the same. A few keys of every block are annealed whatever they take.
+    /// theirs take. None: so many that it takes about as long as training did, or as training by default does where that was less, and
+    /// some seconds at least; counted, not timed, so that every machine finds the same. A few keys of every block are annealed whatever
+    /// they take.
     pub work: Option<f64>,
     /// So many times that budget.
     pub effort: f64,
