@@ -6,11 +6,14 @@ use vti::device::Device;
 use vti::memory::{MemoryEstimate, Sizes};
 use vti::train::TrainError;
 
-use crate::config::Config;
+use crate::config::{Config, Method};
 use crate::failure::Usage;
 use crate::free_memory::available;
 use crate::question::{InClosedForm, Question};
 use crate::session::Session;
+
+/// A number that is simulated, the words that are made of it, and what stands in the file.
+const BYTES_OF_CELL: f64 = 100.0;
 
 /// What a run will need.
 pub(crate) fn of_run<Q: Question, D: Device>(session: &Session<Q>) -> Result<MemoryEstimate> {
@@ -18,9 +21,12 @@ pub(crate) fn of_run<Q: Question, D: Device>(session: &Session<Q>) -> Result<Mem
     Ok(MemoryEstimate::new(&*problem, &sizes::<D>(&session.config)).map_err(TrainError::from)?)
 }
 
-/// Refuses a check of what was learned, or exact draws, that cannot fit.
+/// Refuses a check of what was learned, chains over models, or exact draws, that cannot fit.
 pub(crate) fn check_again<Q: Question, D: Device>(session: &Session<Q>) -> Result<()> {
     let (problem, config) = (session.problem(), &session.config);
+    if config.machine.method == Method::Search {
+        refuse(&MemoryEstimate::of_search(&*problem, &config.search), "the search")?;
+    }
     let estimate = if config.is_learned() {
         MemoryEstimate::of_check(&*problem, &sizes::<D>(config)).map_err(TrainError::from)?
     } else {
@@ -33,22 +39,42 @@ pub(crate) fn check_again<Q: Question, D: Device>(session: &Session<Q>) -> Resul
     refuse(&estimate, "the check")
 }
 
+/// Refuses chains from q that cannot fit, whether an option or a configuration asks for them.
+pub(crate) fn refine<Q: Question>(session: &Session<Q>, by_option: bool) -> Result<()> {
+    let estimate = MemoryEstimate::of_refine(&*session.problem(), &session.config.chains.chains);
+    let option = |key: &'static str| key.strip_prefix("check.chains.").filter(|_| by_option);
+    let key = estimate.main_key.map(|key| match option(key) {
+        Some("chains") => "--chains",
+        Some(_) => "--iterations",
+        None => key,
+    });
+    refuse(&MemoryEstimate { main_key: key, ..estimate }, "a run of so many chains")
+}
+
+/// Refuses a table of so many cells, which cannot fit.
+pub(crate) fn refuse_cells(rows: usize, columns: usize) -> Result<()> {
+    let bytes = BYTES_OF_CELL * rows as f64 * columns as f64;
+    refuse_bytes(bytes, &format!("a table of {rows} rows and {columns} columns"), "", "fewer rows need less")
+}
+
 fn sizes<D: Device>(config: &Config) -> Sizes {
     let Config { family, train, check, .. } = config.clone();
     Sizes { family, train, check, number: size_of::<D::Real>() }
 }
 
-/// Refuses what cannot fit. Where the machine does not say how much it has, nothing is refused.
+/// Refuses what cannot fit.
 pub(crate) fn refuse(estimate: &MemoryEstimate, what: &str) -> Result<()> {
-    let (bytes, Some(available)) = (estimate.bytes(), available()) else { return Ok(()) };
-    if bytes <= available {
-        return Ok(());
-    }
     let largest = estimate.largest().map_or_else(String::new, |item| format!(", most of it for {}", item.what));
     let hint = match estimate.main_key {
         Some(key) => format!("a smaller {key} needs less"),
         None => "fewer columns, or a machine with more memory".into(),
     };
+    refuse_bytes(estimate.bytes(), what, &largest, &hint)
+}
+
+/// Where the machine does not say how much it has, nothing is refused.
+fn refuse_bytes(bytes: f64, what: &str, largest: &str, hint: &str) -> Result<()> {
+    let Some(available) = available().filter(|available| bytes > *available) else { return Ok(()) };
     let (bytes, available) = (text(bytes), text(available));
     Err(Usage(format!("{what} needs about {bytes} of memory{largest}, and {available} are free\nhint: {hint}")).into())
 }

@@ -15,7 +15,7 @@ use crate::checking::Checking;
 use crate::closed_form;
 use crate::commands::check::known_run;
 use crate::conclude::{Again, Chains, Wanted, conclude, cut_short, save_posterior, search_cut_short};
-use crate::config::{Config, Method};
+use crate::config::{Config, Method, Refine};
 use crate::data::BUILTIN_PREFIX;
 use crate::estimate::Estimate;
 use crate::failure::{Ending, Usage};
@@ -151,6 +151,9 @@ impl Job for Training<'_> {
         let settings = train_settings(&session.config, dir, None);
         let needed = memory::of_run::<Q, D>(&session)?;
         memory::refuse(&needed, "this run")?;
+        if session.config.chains.refine != Refine::Never {
+            memory::refine(&session, false)?;
+        }
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
         let resolved = trainer.family().settings().clone();
         if args.watch.is_some() {

@@ -19,6 +19,7 @@ use vti_report::files::{Cells, CsvTable};
 
 use crate::args::{KindName, ShapeName};
 use crate::failure::Usage;
+use crate::memory;
 
 /// Options of `vti simulate`.
 #[derive(Args)]
@@ -324,6 +325,8 @@ struct DagArgs {
 
 /// Simulates and writes a table; `talk` is told what became of it.
 pub(crate) fn run(args: &SimulateArgs, talk: &dyn Fn(&str)) -> Result<()> {
+    let (rows, columns) = args.kind.size();
+    memory::refuse_cells(rows, columns)?;
     match &args.kind {
         Kind::RobustSelection(RobustArgs { misspecification, rows, covariates, seed, out }) => {
             let (misspecification, rows, covariates, seed) = ((*misspecification).into(), *rows, *covariates, *seed);
@@ -348,6 +351,21 @@ pub(crate) fn run(args: &SimulateArgs, talk: &dyn Fn(&str)) -> Result<()> {
         Kind::Mixture(mixture) => mixture.run(talk),
         Kind::Peaks(peaks) => peaks.run(talk),
         Kind::Layers(layers) => layers.run(talk),
+    }
+}
+
+impl Kind {
+    /// Rows and columns of the table, or of the largest that is needed to make it.
+    fn size(&self) -> (usize, usize) {
+        match self {
+            Self::RobustSelection(RobustArgs { rows, covariates, .. })
+            | Self::Correlated(CorrelatedArgs { rows, covariates, .. }) => (*rows, covariates.saturating_add(1)),
+            Self::Dag(DagArgs { graph: LinearDagArgs { rows, nodes, .. }, .. })
+            | Self::LinearDag(LinearDagArgs { rows, nodes, .. }) => (*rows.max(nodes), *nodes),
+            Self::Changepoints(ChangesArgs { rows, .. }) | Self::Peaks(PeaksArgs { rows, .. }) => (*rows, 2),
+            Self::Mixture(MixtureArgs { rows, columns, .. }) => (*rows, *columns),
+            Self::Layers(LayersArgs { rows, .. }) => (*rows, 5),
+        }
     }
 }
 

@@ -21,8 +21,8 @@
 //! | [`train`] | learning it |
 //! | [`search`] | chains over models, weighed by evidences, whatever was learned |
 //! | [`check`] | how far it can be trusted, and a correction of it |
-//! | [`memory`] | how much a run will need, before it asks for any |
 //! | [`rjmcmc`] | reversible jump chains to compare with |
+//! | [`memory`] | how much a run will need, before it asks for any |
 //! | [`answer`] | what was found, in the units of the data |
 //!
 //! The mathematics is that of

@@ -72,7 +72,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum)]
     pub(crate) method: Option<Method>,
     /// How far the check looks beyond what was learned. full: until particles that know nothing of it agree with each other.
-    /// quick: with a quarter of the effort. none: not at all, and nothing is then trusted [default: full]
+    /// quick: with a quarter of the effort. none: not at all, and nothing is then trusted but what the exact answer confirms [default: full]
     #[arg(long, value_enum)]
     pub(crate) check: Option<Look>,
     /// Seed of all randomness
@@ -121,6 +121,8 @@ impl RunArgs {
             ("--steps", self.steps.is_some()),
             ("--precision", self.precision.is_some()),
             ("--replicates", self.replicates.is_some()),
+            ("--check", self.check.is_some()),
+            ("--device", self.device.is_some()),
         ];
         let options = given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_string());
         let sections = ["models.", "flow.", "train.steps", "train.batch", "train.replicates"];

@@ -117,6 +117,9 @@ impl Job for Again<'_> {
             return Err(nothing_to_refine(&session.config, dir).into());
         }
         memory::check_again::<Q, D>(&session)?;
+        if chains == Chains::Always {
+            memory::refine(&session, true)?;
+        }
         if !session.config.is_learned() {
             let unlimited = (Budget::new(None), false);
             let found = closed_form::conclude(&session, dir, &device, signals, unlimited, force)?;

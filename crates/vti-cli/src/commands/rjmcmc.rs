@@ -10,6 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use vti::answer::Ordered;
 use vti::check::Verdict;
+use vti::memory::MemoryEstimate;
 use vti::rjmcmc::{Acceptance, Chains, Inclusion, Progress, Pseudo, RjmcmcError, RjmcmcSettings, rjmcmc};
 use vti::stats::Estimate;
 use vti_report::files::{Cells, CsvTable};
@@ -19,6 +20,7 @@ use super::deliver;
 use crate::args::QuestionArgs;
 use crate::config::ProblemConfig;
 use crate::failure::{Ending, Usage};
+use crate::memory;
 use crate::print;
 use crate::progress::duration;
 use crate::question::{Layered, Mixed, PeakSearch, Question, Select, other_kind};
@@ -135,6 +137,8 @@ fn run_chains<Q: Question>(
     if !quiet {
         session.question.notes().iter().for_each(|note| print::talk(note));
     }
+    let problem = session.question.problem();
+    memory::refuse(&MemoryEstimate::of_rjmcmc(&*problem, &settings), "a run of so many chains")?;
     let signals = Signals::listen()?;
     let (start, bar) = (Instant::now(), !quiet && std::io::stderr().is_terminal());
     let mut observe = |progress: &Progress| {
@@ -143,7 +147,7 @@ fn run_chains<Q: Question>(
         }
         if signals.stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let found = rjmcmc(&*session.question.problem(), &session.workers()?, &settings, &mut observe);
+    let found = rjmcmc(&*problem, &session.workers()?, &settings, &mut observe);
     if bar {
         print::redraw("");
     }

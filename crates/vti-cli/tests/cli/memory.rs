@@ -55,6 +55,40 @@ fn checks_and_draws_are_refused_likewise() {
     scratch.refused(&graphs, &["the check needs about", "check.draws"]);
 }
 
+/// So are chains, whether they start from q, jump or search, and tables to be made.
+#[test]
+fn chains_and_simulated_tables_are_refused_likewise() {
+    let scratch = Scratch::new();
+    scratch.fine(&[&TRAINED[..], &["--steps", "2", "--check", "none"]].concat());
+    scratch.refused(
+        &["refine", "run", "--chains", "20000000000"],
+        &["a run of so many chains needs about", "a smaller --chains"],
+    );
+    scratch.refused(&["refine", "run", "--iterations", "1000000000000"], &["a smaller --iterations"]);
+    let set = ["--set", "check.chains.chains=100000000000", "--force"];
+    scratch.refused(&[&TRAINED[..], &set].concat(), &["of memory", "a smaller check.chains.chains needs less"]);
+    let jumps = ["rjmcmc", "builtin:hald", "--response", "y", "--chains", "100000000000"];
+    scratch.refused(&jumps, &["a run of so many chains needs about", "a smaller --chains needs less"]);
+    let search = ["select", "builtin:hald", "--response", "y", "--method", "search", "--out", "search"];
+    let many = ["--set", "search.chains=100000000000"];
+    scratch.refused(&[&search[..], &many].concat(), &["the search needs about", "a smaller search.chains needs less"]);
+    for (kind, more) in [
+        ("dag", ["--nodes", "100"]),
+        ("linear-dag", ["--nodes", "100"]),
+        ("correlated", ["--covariates", "100"]),
+        ("robust-selection", ["--covariates", "100"]),
+        ("changepoints", ["--changes", "2"]),
+        ("mixture", ["--columns", "2"]),
+        ("peaks", ["--peaks", "2"]),
+        ("layers", ["--layers", "2"]),
+    ] {
+        let table = ["simulate", kind, "--rows", "100000000000", "--out", "table.csv"];
+        let hint = ["a table of 100000000000 rows", "of memory", "fewer rows need less"];
+        scratch.refused(&[&table[..], &more].concat(), &hint);
+        assert!(!scratch.path("table.csv").exists(), "{kind}");
+    }
+}
+
 /// Bytes that an estimate says, and those that the process had at most beyond what the bare program has.
 #[cfg(target_os = "linux")]
 fn said_and_used(scratch: &Scratch, more: &[&str]) -> (f64, f64) {

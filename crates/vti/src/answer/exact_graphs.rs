@@ -10,6 +10,7 @@ use crate::check::{Verdict, VerdictKind};
 use crate::graph::{Graph, all_dags};
 use crate::posterior::{Draws, GraphPosterior};
 use crate::problem::Problem;
+use crate::problem::dag::is_closed;
 use crate::problem::selection::Average;
 use crate::space::{Model, ModelSpace};
 use crate::stats::Estimate;
@@ -48,9 +49,10 @@ impl Findings {
         let parameters = coefficients(&parameters, &mean, &samples, workers);
         let found = Found::Dag(Box::new(Graphs { edges, graph, truth, coefficients: Some(parameters) }));
         let text = format!(
-            "trust: exact, all graphs over {} nodes were summed with evidences of nodes in closed form, and draws are independent \
-             ones from the posterior",
-            dag.space().nodes()
+            "trust: exact, all graphs over {} nodes were summed with evidences of nodes in closed form{}, and draws are \
+             independent ones from the posterior",
+            dag.space().nodes(),
+            if is_closed(dag.settings()) { "" } else { " up to a quadrature over the noise" }
         );
         let known = Known {
             verdict: Verdict { kind: VerdictKind::Trust, text },

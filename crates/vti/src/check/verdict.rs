@@ -266,8 +266,8 @@ impl Verdict {
             return self;
         }
         let text = format!(
-            "do not trust: nothing beyond what q itself draws was looked at to the end, so what q has lost would go unseen; as far as \
-             that goes: {}",
+            "do not trust: nothing beyond what q itself draws was looked at, or not to the end, so what q has lost would go unseen \
+             (a full check looks there); as far as that goes: {}",
             self.text
         );
         Self { kind: VerdictKind::DoNotTrust, text }

@@ -3,6 +3,7 @@
 //! Sizes are real numbers: no product of settings overflows, however large they are. What is counted is what is written to:
 //! memory that is set aside for coordinates that no model of the batch has costs nothing.
 
+mod chains;
 mod networks;
 
 use std::fmt;
@@ -34,6 +35,8 @@ pub enum MemoryUse {
     Draws,
     /// Particles of the look beyond q.
     Particles,
+    /// Chains, and the states of them that are kept.
+    Chains,
 }
 
 impl fmt::Display for MemoryUse {
@@ -45,6 +48,7 @@ impl fmt::Display for MemoryUse {
             Self::Models => "what is known of models",
             Self::Draws => "draws of the check",
             Self::Particles => "particles",
+            Self::Chains => "chains",
         })
     }
 }

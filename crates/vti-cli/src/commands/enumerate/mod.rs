@@ -33,7 +33,7 @@ pub(crate) struct EnumerateArgs {
 
 #[derive(Subcommand)]
 enum Kind {
-    /// All causal graphs of a table: linear equations with known noise, at most 5 nodes
+    /// All causal graphs of a table: linear equations with known noise, or --score bge, at most 5 nodes
     Dag(DagEnumeration),
     /// All numbers of change points
     Changepoints(ChangesEnumeration),

@@ -104,7 +104,7 @@ impl Enumeration {
 }
 
 /// Whether evidences of nodes are formulas, without any quadrature.
-fn is_closed(settings: &DagSettings) -> bool {
+pub(crate) fn is_closed(settings: &DagSettings) -> bool {
     let DagSettings { sem, noise, score, .. } = settings;
     *sem == Sem::Linear {} && (matches!(noise, Noise::Known { .. }) || *score != Score::default())
 }

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use conjugate::NodePosterior;
 pub use data::{NodeData, NodeKind, Scaling};
+pub(crate) use exact::is_closed;
 pub use exact::{Enumeration, ExactError, LinearEvidence, enumerate};
 pub use interventions::Interventions;
 pub use likelihood::{MlpLikelihood, Scratch};
