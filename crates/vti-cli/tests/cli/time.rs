@@ -149,7 +149,7 @@ fn chains_that_are_interrupted_leave_whole_files_and_others_read_them_meanwhile(
         "lpsa",
         &["--out", "run", "--likelihood", "student-t:4", "--check", "none"],
     ));
-    let endless = ["refine", "run", "--iterations", "100000000"];
+    let endless = ["refine", "run", "--iterations", "500000"];
     let mut child = start(&scratch, &endless);
     let in_chains = || {
         let phase = std::fs::read_to_string(scratch.path("run/phase.json")).unwrap_or_default();
