@@ -6,7 +6,8 @@
 //! of it, but for remarks in parentheses; where several lines fit, the largest number counts. `largest` is the number of
 //! such a remark, `(largest 0.5)`. `{figure3 / 16,vti / f1_mean / .2}` is the column `f1_mean` of the row that starts with `16,vti`
 //! in the newest `bench/results/paper/DATE-figure3/summary.csv`, and `{figure3}` the name of its folder.
-//! Formats: `.2` digits after the point, `g1` digits that count, `min.1` minutes of seconds, `1/.0` one divided by it.
+//! Formats: `.2` digits after the point, `g1` digits that count (very small numbers as `8e-13`), `min.1` minutes of seconds,
+//! `1/.0` one divided by it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -23,6 +24,8 @@ const RESULTS: &str = "bench/results/";
 /// In the README, around what is written.
 const START: &str = "<!-- figures: docs/figures.md, written by `cargo xtask check --write` -->\n";
 const END: &str = "<!-- end of figures -->\n";
+/// Digits after the point, of which all but the last are zeros, that can be read at a glance.
+const MOST_ZEROS: i32 = 8;
 /// The text in the page starts after this.
 const TEXT: &str = "-->\n";
 
@@ -163,6 +166,9 @@ fn shown(value: f64, format: &str) -> Result<String> {
     let count = digits(format.strip_prefix('g').unwrap_or(format))?;
     ensure!(value > 0.0 && count > 0, "{value} has no leading digit");
     let after_point = (count as i32 - 1 - value.log10().floor() as i32).max(0);
+    if after_point > MOST_ZEROS {
+        return Ok(format!("{value:.*e}", count - 1));
+    }
     Ok(format!("{value:.*}", after_point as usize))
 }
 
@@ -173,7 +179,8 @@ mod tests {
 
     const OLD: &str = r#"{"case":"a","what":"step: all","ours":2.0,"ratio":0.52}
 {"case":"exact-3","what":"error (largest 1.08e-5)","ours":1e-6}
-{"case":"exact-4","what":"error (largest 2e-6)","ours":2e-6}"#;
+{"case":"exact-4","what":"error (largest 2e-6)","ours":2e-6}
+{"case":"closed","what":"error (largest 7.6e-13)","ours":2e-13}"#;
     const NEW: &str = r#"{"case":"a","what":"step: all","ours":2.0,"ratio":0.5529}
 {"case":"a","what":"products","ours":3.0,"ratio":0.1}"#;
     const TABLE: &str = "rows,method,f1\n16,vti,0.256\n16,vti-corrected,0.384\n";
@@ -209,6 +216,7 @@ mod tests {
         for (asked, figure) in [
             ("{flow / a / step: all / ours / 1/.2}", "0.50"),
             ("{flow / exact-* / error / largest / g1}", "0.00001"),
+            ("{quality / closed / error / largest / g1}", "8e-13"),
             ("{quality / exact-4 / error / ours / .6}", "0.000002"),
             ("{flow / a / products / ours / min.2}", "0.05"),
             ("{figure3 / 16,vti / f1 / .2} in {figure3}", "0.26 in 2026-11-16-figure3"),
