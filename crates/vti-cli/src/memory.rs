@@ -12,6 +12,9 @@ use crate::free_memory::available;
 use crate::question::{InClosedForm, Question};
 use crate::session::Session;
 
+/// A parameter of what a table is made of, and the words that tell of it.
+const BYTES_OF_PARAMETER: f64 = 32.0;
+
 /// A number that is simulated, the words that are made of it, and what stands in the file.
 const BYTES_OF_CELL: f64 = 100.0;
 
@@ -25,7 +28,7 @@ pub(crate) fn of_run<Q: Question, D: Device>(session: &Session<Q>) -> Result<Mem
 pub(crate) fn check_again<Q: Question, D: Device>(session: &Session<Q>) -> Result<()> {
     let (problem, config) = (session.problem(), &session.config);
     if config.machine.method == Method::Search {
-        refuse(&MemoryEstimate::of_search(&*problem, &config.search), "the search")?;
+        refuse_keyed(&MemoryEstimate::of_search(&*problem, &config.search), "the search", "search.")?;
     }
     let estimate = if config.is_learned() {
         MemoryEstimate::of_check(&*problem, &sizes::<D>(config)).map_err(TrainError::from)?
@@ -39,22 +42,26 @@ pub(crate) fn check_again<Q: Question, D: Device>(session: &Session<Q>) -> Resul
     refuse(&estimate, "the check")
 }
 
-/// Refuses chains from q that cannot fit, whether an option or a configuration asks for them.
-pub(crate) fn refine<Q: Question>(session: &Session<Q>, by_option: bool) -> Result<()> {
-    let estimate = MemoryEstimate::of_refine(&*session.problem(), &session.config.chains.chains);
-    let option = |key: &'static str| key.strip_prefix("check.chains.").filter(|_| by_option);
-    let key = estimate.main_key.map(|key| match option(key) {
-        Some("chains") => "--chains",
-        Some(_) => "--iterations",
-        None => key,
-    });
-    refuse(&MemoryEstimate { main_key: key, ..estimate }, "a run of so many chains")
+/// Refuses chains from q that cannot fit; before their keys stands what an option, or a configuration, begins with.
+pub(crate) fn refine<Q: Question>(session: &Session<Q>, prefix: &str) -> Result<()> {
+    refuse_chains(&MemoryEstimate::of_refine(&*session.problem(), &session.config.chains.chains), prefix)
+}
+
+/// Refuses chains that cannot fit.
+pub(crate) fn refuse_chains(estimate: &MemoryEstimate, prefix: &str) -> Result<()> {
+    refuse_keyed(estimate, "a run of so many chains", prefix)
 }
 
 /// Refuses a table of so many cells, which cannot fit.
 pub(crate) fn refuse_cells(rows: usize, columns: usize) -> Result<()> {
     let bytes = BYTES_OF_CELL * rows as f64 * columns as f64;
     refuse_bytes(bytes, &format!("a table of {rows} rows and {columns} columns"), "", "fewer rows need less")
+}
+
+/// Refuses a table that is made of so many parameters.
+pub(crate) fn refuse_parameters(count: f64) -> Result<()> {
+    let hint = "fewer peaks, components or hidden units need less";
+    refuse_bytes(BYTES_OF_PARAMETER * count, "what the table is made of", "", hint)
 }
 
 fn sizes<D: Device>(config: &Config) -> Sizes {
@@ -64,9 +71,13 @@ fn sizes<D: Device>(config: &Config) -> Sizes {
 
 /// Refuses what cannot fit.
 pub(crate) fn refuse(estimate: &MemoryEstimate, what: &str) -> Result<()> {
+    refuse_keyed(estimate, what, "")
+}
+
+fn refuse_keyed(estimate: &MemoryEstimate, what: &str, prefix: &str) -> Result<()> {
     let largest = estimate.largest().map_or_else(String::new, |item| format!(", most of it for {}", item.what));
     let hint = match estimate.main_key {
-        Some(key) => format!("a smaller {key} needs less"),
+        Some(key) => format!("a smaller {prefix}{key} needs less"),
         None => "fewer columns, or a machine with more memory".into(),
     };
     refuse_bytes(estimate.bytes(), what, &largest, &hint)

@@ -152,7 +152,7 @@ impl Job for Training<'_> {
         let needed = memory::of_run::<Q, D>(&session)?;
         memory::refuse(&needed, "this run")?;
         if session.config.chains.refine != Refine::Never {
-            memory::refine(&session, false)?;
+            memory::refine(&session, "check.chains.")?;
         }
         let trainer = Trainer::new(session.problem(), device.clone(), &session.config.family, &settings)?;
         let resolved = trainer.family().settings().clone();

@@ -327,6 +327,7 @@ struct DagArgs {
 pub(crate) fn run(args: &SimulateArgs, talk: &dyn Fn(&str)) -> Result<()> {
     let (rows, columns) = args.kind.size();
     memory::refuse_cells(rows, columns)?;
+    memory::refuse_parameters(args.kind.parameters())?;
     match &args.kind {
         Kind::RobustSelection(RobustArgs { misspecification, rows, covariates, seed, out }) => {
             let (misspecification, rows, covariates, seed) = ((*misspecification).into(), *rows, *covariates, *seed);
@@ -365,6 +366,22 @@ impl Kind {
             Self::Changepoints(ChangesArgs { rows, .. }) | Self::Peaks(PeaksArgs { rows, .. }) => (*rows, 2),
             Self::Mixture(MixtureArgs { rows, columns, .. }) => (*rows, *columns),
             Self::Layers(LayersArgs { rows, .. }) => (*rows, 5),
+        }
+    }
+
+    /// About how many parameters the table is made of, where they may be more than its cells.
+    fn parameters(&self) -> f64 {
+        match self {
+            Self::Dag(DagArgs { graph: LinearDagArgs { nodes, .. }, hidden, .. }) => {
+                (*nodes as f64).powi(2) * *hidden as f64
+            }
+            Self::Mixture(MixtureArgs { components, columns, .. }) => *components as f64 * (*columns as f64).powi(2),
+            Self::Peaks(PeaksArgs { peaks, .. }) => 4.0 * *peaks as f64,
+            Self::RobustSelection(_)
+            | Self::Correlated(_)
+            | Self::LinearDag(_)
+            | Self::Changepoints(_)
+            | Self::Layers(_) => 0.0,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct CheckArgs {
     /// How far to look beyond what was learned; by default as far as the run
     #[arg(long, value_enum)]
     depth: Option<Look>,
-    /// So many times the work of the run's settings (check.anneal.work; by default as much as training took) may go into
+    /// So many times the work of the run's settings (check.anneal.work; by default as much as training took, and some seconds at least) may go into
     /// evidences of the nodes of non-linear graphs
     #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     effort: u64,
@@ -118,7 +118,7 @@ impl Job for Again<'_> {
         }
         memory::check_again::<Q, D>(&session)?;
         if chains == Chains::Always {
-            memory::refine(&session, true)?;
+            memory::refine(&session, "--")?;
         }
         if !session.config.is_learned() {
             let unlimited = (Budget::new(None), false);

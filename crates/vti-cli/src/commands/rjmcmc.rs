@@ -138,7 +138,7 @@ fn run_chains<Q: Question>(
         session.question.notes().iter().for_each(|note| print::talk(note));
     }
     let problem = session.question.problem();
-    memory::refuse(&MemoryEstimate::of_rjmcmc(&*problem, &settings), "a run of so many chains")?;
+    memory::refuse_chains(&MemoryEstimate::of_rjmcmc(&*problem, &settings), "--")?;
     let signals = Signals::listen()?;
     let (start, bar) = (Instant::now(), !quiet && std::io::stderr().is_terminal());
     let mut observe = |progress: &Progress| {

@@ -87,6 +87,10 @@ fn chains_and_simulated_tables_are_refused_likewise() {
         scratch.refused(&[&table[..], &more].concat(), &hint);
         assert!(!scratch.path("table.csv").exists(), "{kind}");
     }
+    for (kind, more) in [("dag", "--hidden"), ("mixture", "--components"), ("peaks", "--peaks")] {
+        let table = ["simulate", kind, more, "100000000000000", "--out", "table.csv"];
+        scratch.refused(&table, &["what the table is made of needs about", "of memory", "need less"]);
+    }
 }
 
 /// Bytes that an estimate says, and those that the process had at most beyond what the bare program has.

@@ -1,4 +1,4 @@
-//! Of chains, which have states of their own each, and keep some.
+//! Of chains, which have states of their own each, and keep some. Keys are those of their settings.
 
 use super::{MemoryEstimate, MemoryItem, MemoryUse, Phase, Space};
 use crate::check::RefineSettings;
@@ -25,7 +25,7 @@ impl MemoryEstimate {
         let kept = settings.sweeps as f64 / settings.thin.max(1) as f64;
         let each = of_chain(&space) + kept * of_state(&space);
         let many = settings.chains > RjmcmcSettings::default().chains;
-        Self::of_each(settings.chains as f64 * each, if many { "--chains" } else { "--sweeps" })
+        Self::of_each(settings.chains as f64 * each, if many { "chains" } else { "sweeps" })
     }
 
     /// Of chains from q.
@@ -35,10 +35,7 @@ impl MemoryEstimate {
         let kept = iterations / settings.thin.max(1) as f64 * of_state(&space);
         let each = of_chain(&space) + iterations * BYTES_OF_ITERATION + kept;
         let many = settings.chains > RefineSettings::default().chains;
-        Self::of_each(
-            settings.chains as f64 * each,
-            if many { "check.chains.chains" } else { "check.chains.iterations" },
-        )
+        Self::of_each(settings.chains as f64 * each, if many { "chains" } else { "iterations" })
     }
 
     /// Of chains over models.
@@ -48,7 +45,7 @@ impl MemoryEstimate {
         let features = problem.space().feature_count() as f64;
         let each = temperatures * (BYTES_OF_CHAIN + 4.0 * space.width) + features * BYTES_OF_FEATURE;
         let many = settings.temperatures > SearchSettings::default().temperatures;
-        Self::of_each(settings.chains as f64 * each, if many { "search.temperatures" } else { "search.chains" })
+        Self::of_each(settings.chains as f64 * each, if many { "temperatures" } else { "chains" })
     }
 
     fn of_each(bytes: f64, main_key: &'static str) -> Self {
